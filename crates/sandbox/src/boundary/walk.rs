@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use policy::plan::FileId;
 use policy::protect::SKIPPED;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
+use self::known::{Contents, Learned, changed, horizon};
 use self::queue::{At, Job, MAX_WAITING, ParentDirectory, Queue, keep};
 use self::signs::{Signs, name_for_git};
 use crate::boundary::quarantine::name::is_quarantine;
@@ -26,8 +27,10 @@ use crate::host::deadline::Deadline;
 pub use self::found::{
     Beyond, Extent, Git, Names, Repository, SetId, SocketFile, UnreadDirectory, Unseen, Walk,
 };
+pub use self::known::Known;
 
 mod found;
+mod known;
 mod queue;
 mod signs;
 
@@ -67,23 +70,30 @@ const MAX_SET_ID_STATS: usize = 10_000;
 /// A large tree is shared between two threads where a processor is idle: nearly all the time goes into the
 /// kernel's listing.
 pub fn walk(root: &Entered<'_>, depth: u32) -> io::Result<Walk> {
-    walk_until(root, depth, Deadline::NEVER)
+    walk_until(root, depth, Deadline::NEVER, &Known::default())
 }
 
 /// Walks like [`walk`], and stats files for set-user-id and set-group-id bits: up to a bound, beyond which they are
-/// counted.
-pub fn walk_with_files(root: &Entered<'_>, depth: u32, until: Deadline) -> io::Result<Walk> {
-    walk_with(root, depth, until, MAX_SET_ID_STATS, Extent::Bounded)
+/// counted. Notes for later walks what is in the directories.
+pub fn walk_with_files(
+    root: &Entered<'_>,
+    depth: u32,
+    until: Deadline,
+    known: &mut Known,
+) -> io::Result<Walk> {
+    let (walk, learned) = walk_with(root, depth, until, MAX_SET_ID_STATS, Extent::Bounded, known)?;
+    known.add(learned);
+    Ok(walk)
 }
 
-/// Walks like [`walk`], until a deadline.
-pub fn walk_until(root: &Entered<'_>, depth: u32, until: Deadline) -> io::Result<Walk> {
-    walk_with(root, depth, until, 0, Extent::Bounded)
+/// Walks like [`walk`], until a deadline, and reads no directory that is known and has not changed.
+pub fn walk_until(root: &Entered<'_>, depth: u32, until: Deadline, known: &Known) -> io::Result<Walk> {
+    Ok(walk_with(root, depth, until, 0, Extent::Bounded, known)?.0)
 }
 
 /// Walks like [`walk_until`], and looks beyond the bound for repositories.
-pub fn walk_everywhere(root: &Entered<'_>, depth: u32, until: Deadline) -> io::Result<Walk> {
-    walk_with(root, depth, until, 0, Extent::Whole)
+pub fn walk_everywhere(root: &Entered<'_>, depth: u32, until: Deadline, known: &Known) -> io::Result<Walk> {
+    Ok(walk_with(root, depth, until, 0, Extent::Whole, known)?.0)
 }
 
 fn walk_with(
@@ -92,19 +102,24 @@ fn walk_with(
     until: Deadline,
     set_id_stats: usize,
     extent: Extent,
-) -> io::Result<Walk> {
+    known: &Known,
+) -> io::Result<(Walk, Vec<Learned>)> {
     let directory = listing(root, Path::new(""))?;
-    let id = file_id(&rustix::fs::fstat(&directory)?);
+    let stat = rustix::fs::fstat(&directory)?;
+    let id = file_id(&stat);
+    let horizon = if set_id_stats > 0 { horizon(&directory) } else { None };
     let queue = Queue::new(extent, set_id_stats);
-    let mut walker = Walker::new(id, &queue, until);
-    walker.enter(&Arc::new(ParentDirectory { directory, path: PathBuf::new() }), depth)?;
+    let new = || Walker::new(id, &queue, until, known, horizon);
+    let mut walker = new();
+    let root = Arc::new(ParentDirectory { directory, path: PathBuf::new() });
+    walker.enter(&root, &stat, depth)?;
     std::thread::scope(|scope| {
         let mut helper = None;
         while let Some(job) = queue.take() {
             walker.visit(&job);
             queue.done();
             if helper.is_none() && walker.entries > WORTH_A_THREAD {
-                let help = || Walker::new(id, &queue, until).work();
+                let help = || new().work();
                 // Where no thread can be made, this one does all the work.
                 let start = || std::thread::Builder::new().spawn_scoped(scope, help).ok();
                 helper = Some(has_idle_cpu().then(start).flatten());
@@ -112,10 +127,11 @@ fn walk_with(
         }
         if let Some(helper) = helper.flatten() {
             let theirs = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            walker.found.join(theirs);
+            walker.found.join(theirs.0);
+            walker.learned.extend(theirs.1);
         }
     });
-    Ok(walker.found.in_order())
+    Ok((walker.found.in_order(), walker.learned))
 }
 
 /// Returns whether a second thread would have a processor to itself. Where it has not, waiting for it costs more than it
@@ -131,7 +147,13 @@ struct Walker<'a> {
     found: Walk,
     queue: &'a Queue,
     entries: usize,
+    /// How many files are in the directory that was read last.
+    files: usize,
     until: Deadline,
+    known: &'a Known,
+    /// Until when a directory must have changed for the last time to be remembered.
+    horizon: Option<(i64, u64)>,
+    learned: Vec<Learned>,
     /// How many bytes of [`MAX_BEYOND`] are left.
     left_beyond: usize,
     /// One buffer for all directories: each is read to its end before the next is opened.
@@ -144,7 +166,13 @@ struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    fn new(root: FileId, queue: &'a Queue, until: Deadline) -> Self {
+    fn new(
+        root: FileId,
+        queue: &'a Queue,
+        until: Deadline,
+        known: &'a Known,
+        horizon: Option<(i64, u64)>,
+    ) -> Self {
         let found = Walk {
             root,
             repositories: Vec::new(),
@@ -166,7 +194,11 @@ impl<'a> Walker<'a> {
             found,
             queue,
             entries: 0,
+            files: 0,
             until,
+            known,
+            horizon,
+            learned: Vec::new(),
             left_beyond: MAX_BEYOND,
             buffer: Vec::with_capacity(LISTING),
             names: None,
@@ -174,12 +206,12 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn work(mut self) -> Walk {
+    fn work(mut self) -> (Walk, Vec<Learned>) {
         while let Some(job) = self.queue.take() {
             self.visit(&job);
             self.queue.done();
         }
-        self.found
+        (self.found, self.learned)
     }
 
     fn visit(&mut self, job: &Job) {
@@ -207,38 +239,29 @@ impl<'a> Walker<'a> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&job.parent.directory, &job.name, flags, Mode::empty())?;
         let path = job.path();
-        if rustix::fs::fstat(&directory)?.st_dev != self.found.root.device {
+        let stat = rustix::fs::fstat(&directory)?;
+        if stat.st_dev != self.found.root.device {
             if job.place != At::Beyond {
                 self.found.is_whole &= keep(&mut self.found.other_file_systems, MAX_FOUND, path);
             }
             return Ok(());
         }
         match job.place {
-            At::Beyond => self.find_repositories(&Arc::new(ParentDirectory { directory, path })),
+            At::Beyond => self.find_repositories(&Arc::new(ParentDirectory { directory, path }), &stat),
             // What is in it is no work tree, but sockets that git itself listens on lie right in it.
             At::Within(_) if is_git(&job.name) => {
                 self.read(&directory, &path, |_, _| {})?;
                 self.keep_names(&path);
                 Ok(())
             }
-            At::Within(levels) => self.enter(&Arc::new(ParentDirectory { directory, path }), levels),
+            At::Within(levels) => self.enter(&Arc::new(ParentDirectory { directory, path }), &stat, levels),
         }
     }
 
-    fn enter(&mut self, parent: &Arc<ParentDirectory>, levels: u32) -> Result<(), Errno> {
+    fn enter(&mut self, parent: &Arc<ParentDirectory>, stat: &Stat, levels: u32) -> Result<(), Errno> {
         let ParentDirectory { directory, path } = parent.as_ref();
-        let mut below = Vec::new();
-        let mut links = Vec::new();
-        let mut signs = Signs::default();
-        let mut is_whole = true;
-        self.read(directory, path, |name, kind| {
-            signs.note(name, kind);
-            if kind == FileType::Directory {
-                is_whole &= keep(&mut below, MAX_WAITING, name.to_owned());
-            } else if kind == FileType::Symlink && !is_git(name) {
-                is_whole &= keep(&mut links, MAX_LINKS, path.join(OsStr::from_bytes(name.to_bytes())));
-            }
-        })?;
+        let (Contents { directories: below, links, .. }, signs, mut is_whole) =
+            self.contents(directory, path, stat)?;
         if path == Path::new("") || signs.is_tree || signs.repositories().next().is_some() {
             self.keep_names(path);
         }
@@ -254,6 +277,7 @@ impl<'a> Walker<'a> {
             is_whole &= keep(&mut self.found.trees, MAX_FOUND, path.into());
         }
         for link in links {
+            let link = path.join(OsStr::from_bytes(link.to_bytes()));
             is_whole &= keep(&mut self.found.links, MAX_LINKS, link);
         }
         let mut jobs = Vec::with_capacity(below.len());
@@ -279,22 +303,15 @@ impl<'a> Walker<'a> {
     }
 
     /// Looks at a directory beyond the bound.
-    fn find_repositories(&mut self, parent: &Arc<ParentDirectory>) -> Result<(), Errno> {
+    fn find_repositories(&mut self, parent: &Arc<ParentDirectory>, stat: &Stat) -> Result<(), Errno> {
         let ParentDirectory { directory, path } = parent.as_ref();
         if path.as_os_str().len() > MAX_PATH_LENGTH {
             self.found.is_whole = false;
             return Ok(());
         }
-        let mut jobs = Vec::new();
-        let mut signs = Signs::default();
-        let mut is_whole = true;
-        self.read(directory, path, |name, kind| {
-            signs.note(name, kind);
-            if kind == FileType::Directory && !is_git(name) {
-                let job = Job { parent: Arc::clone(parent), name: name.to_owned(), place: At::Beyond };
-                is_whole &= keep(&mut jobs, MAX_WAITING, job);
-            }
-        })?;
+        let (Contents { directories, .. }, signs, is_whole) = self.contents(directory, path, stat)?;
+        let below = directories.into_iter().filter(|name| !is_git(name));
+        let jobs = below.map(|name| Job { parent: Arc::clone(parent), name, place: At::Beyond }).collect();
         for git in signs.possible_repositories() {
             if self.has_room_beyond(path) {
                 self.found.beyond.repositories.push(Repository { path: path.into(), git });
@@ -329,6 +346,45 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Returns what is in a directory, whether or not it has to be read for that, what that is a sign of, and whether it is all.
+    fn contents(
+        &mut self,
+        directory: &OwnedFd,
+        path: &Path,
+        stat: &Stat,
+    ) -> Result<(Contents, Signs, bool), Errno> {
+        // The set-id bits of files change without their directory.
+        if let Some(known) = self.known.of(stat).filter(|_| !self.queue.may_stat_more()) {
+            self.entries += known.directories.len();
+            if self.queue.stats_set_id {
+                self.found.unasked += known.files;
+            }
+            return Ok((known.clone(), Signs::default(), true));
+        }
+        let mut contents = Contents::default();
+        let mut signs = Signs::default();
+        let mut is_whole = true;
+        let before = (self.found.sockets.len(), self.found.is_whole);
+        self.files = 0;
+        self.read(directory, path, |name, kind| {
+            signs.note(name, kind);
+            if kind == FileType::Directory {
+                is_whole &= keep(&mut contents.directories, MAX_WAITING, name.to_owned());
+            } else if kind == FileType::Symlink && !is_git(name) {
+                is_whole &= keep(&mut contents.links, MAX_LINKS, name.to_owned());
+            }
+        })?;
+        let is_plain = signs == Signs::default()
+            && path != Path::new("")
+            && is_whole
+            && (self.found.sockets.len(), self.found.is_whole) == before;
+        contents.files = self.files;
+        if is_plain && self.horizon.is_some_and(|horizon| changed(stat) < horizon) {
+            self.learned.push(Learned::new(stat, contents.clone()));
+        }
+        Ok((contents, signs, is_whole))
+    }
+
     /// Reads a directory: keeps the sockets and hands on what else may matter.
     fn read(
         &mut self,
@@ -350,9 +406,9 @@ impl<'a> Walker<'a> {
             if names.len() <= self.left_names {
                 names.extend_from_slice(name.to_bytes_with_nul());
             }
-            if self.queue.stats_set_id
-                && matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown)
-            {
+            let may_be_file = matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown);
+            self.files += usize::from(may_be_file);
+            if self.queue.stats_set_id && may_be_file {
                 if self.queue.may_stat() {
                     self.found.set_id.extend(set_id(directory, path, name));
                 } else {

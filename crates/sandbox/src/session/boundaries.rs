@@ -24,7 +24,7 @@ use crate::boundary::hard_links;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search;
 use crate::boundary::root::{Entered, Root};
-use crate::boundary::walk::{walk_until, walk_with_files};
+use crate::boundary::walk::{Known, walk_until, walk_with_files};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::session::error::StartError;
@@ -117,9 +117,10 @@ impl<'a> Boundaries<'a> {
             }
             let began = Instant::now();
             // What is not reached in time is not protected, which the report says.
+            let mut known = Known::default();
             let walk = match boundary.mode {
-                BoundaryMode::ReadWrite => walk_with_files(&root, plan.protect.depth, until),
-                BoundaryMode::ReadOnly => walk_until(&root, plan.protect.depth, until),
+                BoundaryMode::ReadWrite => walk_with_files(&root, plan.protect.depth, until, &mut known),
+                BoundaryMode::ReadOnly => walk_until(&root, plan.protect.depth, until, &known),
             };
             let walk = walk.map_err(failed)?;
             let search = || search::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
@@ -172,7 +173,7 @@ impl<'a> Boundaries<'a> {
             let read_only = mounts.read_only.clone();
             let others = worktrees::others(&root, &boundary.worktrees).map_err(failed)?;
             drop(root);
-            writable.push(WritableBoundary { boundary, root: held, remembered, read_only });
+            writable.push(WritableBoundary { boundary, root: held, remembered, read_only, known });
             all.push(mounts.hiding(hidden).keeping(others));
         }
         limit::refuse_too_many(plan, &all)?;
@@ -241,7 +242,7 @@ impl<'a> Boundaries<'a> {
         let mut reported = self.reported.borrow_mut();
         let before = reported.len();
         for one in &self.writable {
-            let scan = |root| Scan::quick(&root, &one.remembered, &self.plan.protect, until);
+            let scan = |root| Scan::quick(&root, &one.remembered, &self.plan.protect, until, &one.known);
             let Ok(scan) = one.root.enter().and_then(scan) else { continue };
             for finding in scan.findings {
                 if reported.len() < MAX_REPORTED && !reported.contains(&finding) {
@@ -261,10 +262,10 @@ impl<'a> Boundaries<'a> {
         let mut detected = Vec::new();
         let mut coverage = Coverage::default();
         let mut remaining = Vec::new();
-        for WritableBoundary { boundary, root, remembered, .. } in &self.writable {
+        for WritableBoundary { boundary, root, remembered, known, .. } in &self.writable {
             let here = |path: PathBuf| boundary.guest.join(path);
             let cleared =
-                root.enter().and_then(|root| clear_up(&root, remembered, &self.plan.protect, notice));
+                root.enter().and_then(|root| clear_up(&root, remembered, &self.plan.protect, known, notice));
             match cleared {
                 Ok((scan, stuck)) => {
                     coverage.add(boundary, &scan.walk, &scan.mounts);

@@ -46,7 +46,7 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
     let over = Deadline::after(Duration::ZERO);
     let list: Vec<String> = built_in().map(str::to_owned).collect();
     assert!(boundary.walk(3).is_whole);
-    let walk = walk_until(&boundary.root().enter().unwrap(), 3, over).unwrap();
+    let walk = walk_until(&boundary.root().enter().unwrap(), 3, over, &Known::default()).unwrap();
     assert!(!walk.is_whole);
     assert!(boundary.mounts().is_whole());
     let late =
@@ -67,7 +67,13 @@ fn a_walk_stops_within_a_directory_that_has_no_end() {
         boundary.write(&format!("{number}"), "");
     }
     assert!(
-        !walk_until(&boundary.root().enter().unwrap(), 3, Deadline::after(Duration::ZERO)).unwrap().is_whole
+        !walk_until(&boundary.root().enter().unwrap(), 3, Deadline::after(Duration::ZERO), &Known::default())
+            .unwrap()
+            .is_whole
     );
-    assert!(walk_until(&boundary.root().enter().unwrap(), 3, Deadline::NEVER).unwrap().is_whole);
+    assert!(
+        walk_until(&boundary.root().enter().unwrap(), 3, Deadline::NEVER, &Known::default())
+            .unwrap()
+            .is_whole
+    );
 }

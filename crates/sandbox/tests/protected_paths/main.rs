@@ -9,6 +9,7 @@ mod git_data;
 mod git_obeys;
 mod git_settings;
 mod git_staged;
+mod known;
 mod listed;
 mod mounts;
 mod nested;
@@ -37,7 +38,7 @@ use sandbox::boundary::protect::search::{mounts, mounts_until};
 use sandbox::boundary::quarantine::name::QUARANTINE;
 use sandbox::boundary::quarantine::set_aside;
 use sandbox::boundary::root::Root;
-use sandbox::boundary::walk::{Git, Names, Walk, walk, walk_everywhere, walk_until};
+use sandbox::boundary::walk::{Git, Known, Names, Walk, walk, walk_everywhere, walk_until, walk_with_files};
 use sandbox::host::deadline::Deadline;
 use sandbox::host::identity::Identity;
 
@@ -129,7 +130,8 @@ impl Boundary {
     /// What the last look finds, which goes everywhere.
     fn last_look(&self, baseline: &Baseline) -> Vec<Finding> {
         let list: Vec<String> = built_in().map(str::to_owned).collect();
-        let walk = walk_everywhere(&self.root().enter().unwrap(), 3, Deadline::NEVER).unwrap();
+        let walk =
+            walk_everywhere(&self.root().enter().unwrap(), 3, Deadline::NEVER, &Known::default()).unwrap();
         assert!(walk.is_whole);
         let mounts = mounts(&self.root().enter().unwrap(), &self.host, &walk, &list).unwrap();
         baseline.compare(self.root().enter().unwrap(), &mounts, Deadline::NEVER).unwrap().findings

@@ -89,7 +89,7 @@ fn what_was_not_reached_at_the_start_is_not_taken_for_the_agents() {
     boundary.repository("old").write("old/.git/config", config).until_the_clock_is_past("old/.git/config");
     let list: Vec<String> = built_in().map(str::to_owned).collect();
     let too_late = Deadline::after(Duration::ZERO);
-    let walk = walk_until(&boundary.root().enter().unwrap(), 3, too_late).unwrap();
+    let walk = walk_until(&boundary.root().enter().unwrap(), 3, too_late, &Known::default()).unwrap();
     assert!(!walk.is_whole);
     let mounts =
         mounts_until(&boundary.root().enter().unwrap(), &boundary.host, &walk, &list, Deadline::NEVER)

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -10,6 +11,9 @@ use crate::machine::callers;
 use crate::place::Place;
 
 const NO_FLAGS: [&str; 0] = [];
+
+/// How old a directory is at least that is not read twice.
+const OLD: Duration = Duration::from_millis(150);
 
 /// Links cost nothing to make, and each is one more file to be classified.
 const LINKS: &str = r#"
@@ -119,5 +123,27 @@ fn where_nothing_was_searched_in_the_end_is_in_the_report() {
             assert_eq!(detected.iter().map(|one| one["path"].as_str().unwrap()).collect::<Vec<_>>(), [hook]);
             assert!(!place.workspace().join(path).join(".git/hooks/pre-commit").exists(), "{path}");
         }
+    }
+}
+
+/// Directories that were read at the start and have not changed since are not read again at the end.
+#[test]
+fn what_is_made_in_an_old_directory_is_found_and_that_of_the_user_is_left() {
+    for caller in callers("old directories") {
+        let place = Place::new(caller);
+        for name in ["old/a/file", "old/b/file", "theirs/.git/keep"] {
+            place.write(&format!("workspace/{name}"), "");
+        }
+        // The clock of file systems ticks every few milliseconds: what is younger than several ticks is always read again.
+        let made = fs::symlink_metadata(place.workspace().join("theirs/.git/keep")).unwrap();
+        while SystemTime::now().duration_since(made.modified().unwrap()).unwrap_or_default() < OLD {}
+        let attack = "cd old/a; git init -q .; git config core.fsmonitor ./evil; mkdir -p ../b/c; cd ../b/c; git init -q --bare .; \
+                      git config core.fsmonitor ./evil";
+        let output = place.inside(&[""; 0], &["sh", "-ec", attack]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        for path in ["old/a/.git", "old/b/c/config"] {
+            assert!(said.contains(&format!("/workspace/{path}")), "by {caller:?}: {said}");
+        }
+        assert!(place.workspace().join("theirs/.git/keep").exists(), "by {caller:?}: {said}");
     }
 }

@@ -103,6 +103,11 @@ impl Queue {
         self.set_id_stats_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
 
+    /// Returns whether any more may be.
+    pub(super) fn may_stat_more(&self) -> bool {
+        self.set_id_stats_left.load(Ordering::Relaxed) > 0
+    }
+
     pub(super) fn done(&self) {
         let mut jobs = self.lock();
         jobs.running -= 1;

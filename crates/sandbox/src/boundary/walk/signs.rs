@@ -10,7 +10,7 @@ use crate::host::beneath::file_id;
 
 /// What of a directory makes it a repository. What the listing cannot show is taken for what git wants: the agent may
 /// change it while it runs.
-#[derive(Default)]
+#[derive(Default, Eq, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a name that is there or not")]
 pub(super) struct Signs {
     git: Option<Git>,

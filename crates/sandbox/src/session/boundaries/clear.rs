@@ -18,6 +18,7 @@ use crate::boundary::detect::finding::{Finding, Origin, lines};
 use crate::boundary::quarantine::name::QUARANTINE;
 use crate::boundary::quarantine::{self, Moved};
 use crate::boundary::root::{Entered, Root, open_resolved};
+use crate::boundary::walk::Known;
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -157,7 +158,7 @@ fn clear_up_later(
             (findings, stuck)
         }
         // What could not be searched was reported, and is not searched a third time.
-        None => match clear_up(&root, remembered, by, notice) {
+        None => match clear_up(&root, remembered, by, &Known::default(), notice) {
             Ok((scan, stuck)) => (scan.findings, stuck),
             Err(_) => return Vec::new(),
         },
@@ -192,9 +193,10 @@ pub(crate) fn clear_up(
     root: &Entered<'_>,
     remembered: &Remembered,
     by: &Protect,
+    known: &Known,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<(Scan, Vec<Stuck>)> {
-    let mut scan = rescan(root, remembered, by, notice).inspect_err(|error| {
+    let mut scan = rescan(root, remembered, by, known, notice).inspect_err(|error| {
         warn(notice, remembered, format_args!("what the agent made could not be searched: {error}"));
     })?;
     if !scan.is_whole {
@@ -222,12 +224,13 @@ fn rescan(
     root: &Entered<'_>,
     remembered: &Remembered,
     by: &Protect,
+    known: &Known,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<Scan> {
     let until = Deadline::after(FINAL_SCAN_LIMIT);
-    let mut scan = scan_root(root, remembered, by, until, notice)?;
+    let mut scan = scan_root(root, remembered, by, until, known, notice)?;
     while !until.is_over() && open_up_all(root, remembered, &scan, notice) {
-        scan = Scan::last(root, remembered, by, until)?;
+        scan = Scan::last(root, remembered, by, until, known)?;
     }
     Ok(scan)
 }
@@ -237,9 +240,10 @@ fn scan_root(
     remembered: &Remembered,
     by: &Protect,
     until: Deadline,
+    known: &Known,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<Scan> {
-    match Scan::last(root, remembered, by, until) {
+    match Scan::last(root, remembered, by, until, known) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && remembered.baseline.is_of(root) => {
             let mode = beneath::open_up_itself(root)?.ok_or(error)?.as_raw_mode();
             warn(
@@ -247,7 +251,7 @@ fn scan_root(
                 remembered,
                 format_args!("its mode was {mode:04o}; it was opened for its owner again"),
             );
-            Scan::last(root, remembered, by, until)
+            Scan::last(root, remembered, by, until, known)
         }
         scan => scan,
     }

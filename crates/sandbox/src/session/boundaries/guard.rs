@@ -23,6 +23,7 @@ use super::hidden_guard::HiddenGuard;
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::protect::mounts::{FileKind, ReadOnly};
 use crate::boundary::root::{Entered, Root};
+use crate::boundary::walk::Known;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::host::stamp::Stamp;
@@ -54,6 +55,8 @@ pub(super) struct WritableBoundary<'a> {
     pub(super) root: Root,
     pub(super) remembered: Remembered,
     pub(super) read_only: Vec<ReadOnly>,
+    /// What was in its directories at the start.
+    pub(super) known: Known,
 }
 
 /// Watches over the protected paths of a run.

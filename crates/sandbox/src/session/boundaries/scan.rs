@@ -10,7 +10,7 @@ use crate::boundary::detect::finding::Finding;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search;
 use crate::boundary::root::Entered;
-use crate::boundary::walk::{Walk, walk_everywhere, walk_until};
+use crate::boundary::walk::{Known, Walk, walk_everywhere, walk_until};
 use crate::host::deadline::Deadline;
 use crate::state::record::Remembered;
 
@@ -33,8 +33,9 @@ impl Scan {
         remembered: &Remembered,
         by: &Protect,
         until: Deadline,
+        known: &Known,
     ) -> io::Result<Self> {
-        let walk = walk_until(root, by.depth, until)?;
+        let walk = walk_until(root, by.depth, until, known)?;
         let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
         // What was found in time is classified, though finding it has used the time up: else a large tree, or a busy machine,
         // keeps anything from being said.
@@ -47,8 +48,9 @@ impl Scan {
         remembered: &Remembered,
         by: &Protect,
         until: Deadline,
+        known: &Known,
     ) -> io::Result<Self> {
-        let walk = walk_everywhere(root, by.depth, until)?;
+        let walk = walk_everywhere(root, by.depth, until, known)?;
         let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
         let names = remembered.baseline.new_names(root, &mounts, by);
         let prepared = remembered.baseline.prepared(root, &mounts, by);

@@ -16,7 +16,7 @@ use policy::{BoundaryRequest, Policy};
 use sandbox::boundary::protect::mounts::{Cause, Mounts};
 use sandbox::boundary::protect::search;
 use sandbox::boundary::root::Root;
-use sandbox::boundary::walk::walk_with_files;
+use sandbox::boundary::walk::{Known, walk_with_files};
 use sandbox::host::acting::ActingAs;
 use sandbox::host::deadline::Deadline;
 use sandbox::host::identity::Identity;
@@ -102,7 +102,7 @@ fn planned_mounts(rules: &Policy, caller: Identity, wanted: &BoundaryRequest) ->
     let root = Root::of(root.into(), caller)?;
     let root = root.enter()?;
     let until = Deadline::after(SEARCH_LIMIT);
-    let walk = walk_with_files(&root, rules.protect().depth, until)?;
+    let walk = walk_with_files(&root, rules.protect().depth, until, &mut Known::default())?;
     search::mounts_until(&root, &host, &walk, &rules.protect().paths, until)
 }
 
