@@ -5,4 +5,5 @@ pub mod directory;
 pub mod homes;
 pub mod record;
 pub mod trust;
+pub mod walks;
 pub mod writable;

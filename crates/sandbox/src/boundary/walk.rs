@@ -16,7 +16,7 @@ use policy::protect::SKIPPED;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
-use self::known::{Contents, Learned, changed, horizon};
+use self::known::{Contents, Learned, MAX_LEARNED, changed, horizon};
 use self::queue::{At, Job, MAX_WAITING, ParentDirectory, Queue, keep};
 use self::signs::{Signs, name_for_git};
 use crate::boundary::quarantine::name::is_quarantine;
@@ -64,7 +64,7 @@ const MAX_SET_ID_STATS: usize = 10_000;
 /// Walks through a boundary, entering directories that lie at most `depth` levels below its root.
 ///
 /// What detection has moved aside is not looked at again: nothing obeys it there. However much an agent has made, the
-/// walk keeps no more of it in memory than some ten megabytes, and says that it is not whole.
+/// walk keeps no more of it in memory than some twenty megabytes, and says that it is not whole.
 ///
 /// Only the root itself has to be readable: everything else that cannot be looked at is part of the result.
 /// A large tree is shared between two threads where a processor is idle: nearly all the time goes into the
@@ -74,26 +74,21 @@ pub fn walk(root: &Entered<'_>, depth: u32) -> io::Result<Walk> {
 }
 
 /// Walks like [`walk`], and stats files for set-user-id and set-group-id bits: up to a bound, beyond which they are
-/// counted. Notes for later walks what is in the directories.
-pub fn walk_with_files(
-    root: &Entered<'_>,
-    depth: u32,
-    until: Deadline,
-    known: &mut Known,
-) -> io::Result<Walk> {
-    let (walk, learned) = walk_with(root, depth, until, MAX_SET_ID_STATS, Extent::Bounded, known)?;
-    known.add(learned);
-    Ok(walk)
+/// counted. What it reads is noted for later walks.
+pub fn walk_with_files(root: &Entered<'_>, depth: u32, until: Deadline, known: &Known) -> io::Result<Walk> {
+    let horizon = horizon(root);
+    walk_with(root, depth, until, MAX_SET_ID_STATS, Extent::Bounded, known, horizon)
 }
 
 /// Walks like [`walk`], until a deadline, and reads no directory that is known and has not changed.
 pub fn walk_until(root: &Entered<'_>, depth: u32, until: Deadline, known: &Known) -> io::Result<Walk> {
-    Ok(walk_with(root, depth, until, 0, Extent::Bounded, known)?.0)
+    walk_with(root, depth, until, 0, Extent::Bounded, known, None)
 }
 
-/// Walks like [`walk_until`], and looks beyond the bound for repositories.
+/// Walks like [`walk_until`], and looks beyond the bound for repositories. What it reads is noted for later walks.
 pub fn walk_everywhere(root: &Entered<'_>, depth: u32, until: Deadline, known: &Known) -> io::Result<Walk> {
-    Ok(walk_with(root, depth, until, 0, Extent::Whole, known)?.0)
+    let horizon = horizon(root);
+    walk_with(root, depth, until, 0, Extent::Whole, known, horizon)
 }
 
 fn walk_with(
@@ -103,11 +98,11 @@ fn walk_with(
     set_id_stats: usize,
     extent: Extent,
     known: &Known,
-) -> io::Result<(Walk, Vec<Learned>)> {
+    horizon: Option<(i64, u64)>,
+) -> io::Result<Walk> {
     let directory = listing(root, Path::new(""))?;
     let stat = rustix::fs::fstat(&directory)?;
     let id = file_id(&stat);
-    let horizon = if set_id_stats > 0 { horizon(&directory) } else { None };
     let queue = Queue::new(extent, set_id_stats);
     let new = || Walker::new(id, &queue, until, known, horizon);
     let mut walker = new();
@@ -131,7 +126,8 @@ fn walk_with(
             walker.learned.extend(theirs.1);
         }
     });
-    Ok((walker.found.in_order(), walker.learned))
+    known.learn(walker.learned);
+    Ok(walker.found.in_order())
 }
 
 /// Returns whether a second thread would have a processor to itself. Where it has not, waiting for it costs more than it
@@ -154,6 +150,8 @@ struct Walker<'a> {
     /// Until when a directory must have changed for the last time to be remembered.
     horizon: Option<(i64, u64)>,
     learned: Vec<Learned>,
+    /// How many bytes of [`MAX_LEARNED`] are left.
+    left_to_learn: usize,
     /// How many bytes of [`MAX_BEYOND`] are left.
     left_beyond: usize,
     /// One buffer for all directories: each is read to its end before the next is opened.
@@ -199,6 +197,7 @@ impl<'a> Walker<'a> {
             known,
             horizon,
             learned: Vec::new(),
+            left_to_learn: MAX_LEARNED,
             left_beyond: MAX_BEYOND,
             buffer: Vec::with_capacity(LISTING),
             names: None,
@@ -354,7 +353,10 @@ impl<'a> Walker<'a> {
         stat: &Stat,
     ) -> Result<(Contents, Signs, bool), Errno> {
         // The set-id bits of files change without their directory.
-        if let Some(known) = self.known.of(stat).filter(|_| !self.queue.may_stat_more()) {
+        let is_enough = |known: &&Contents| known.files == 0 || !self.queue.may_stat_more();
+        let known = self.known.of(stat);
+        let is_new = known.is_none();
+        if let Some(known) = known.filter(is_enough) {
             self.entries += known.directories.len();
             if self.queue.stats_set_id {
                 self.found.unasked += known.files;
@@ -374,13 +376,18 @@ impl<'a> Walker<'a> {
                 is_whole &= keep(&mut contents.links, MAX_LINKS, name.to_owned());
             }
         })?;
-        let is_plain = signs == Signs::default()
+        let is_plain = is_new
+            && signs == Signs::default()
             && path != Path::new("")
             && is_whole
             && (self.found.sockets.len(), self.found.is_whole) == before;
         contents.files = self.files;
         if is_plain && self.horizon.is_some_and(|horizon| changed(stat) < horizon) {
-            self.learned.push(Learned::new(stat, contents.clone()));
+            let learned = Learned::new(stat, contents.clone());
+            if let Some(left) = self.left_to_learn.checked_sub(learned.size()) {
+                self.left_to_learn = left;
+                self.learned.push(learned);
+            }
         }
         Ok((contents, signs, is_whole))
     }

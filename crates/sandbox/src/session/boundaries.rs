@@ -31,6 +31,7 @@ use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
 use crate::state::record::{Kept, Placed, Record, RecordError, RecordVersion, Remembered, RunId, Runs};
+use crate::state::walks::Walks;
 
 mod beside;
 mod clear;
@@ -58,6 +59,7 @@ pub(crate) struct Boundaries<'a> {
     runs: &'a Runs,
     record: Record,
     kept: Kept<'a>,
+    walks: &'a Walks,
 }
 
 /// What was found in all boundaries when everything inside had ended.
@@ -73,6 +75,7 @@ impl<'a> Boundaries<'a> {
         plan: &'a Plan,
         caller: Identity,
         runs: &'a Runs,
+        walks: &'a Walks,
         id: &RunId,
         placed: Option<Placed>,
         left: &[Left],
@@ -117,12 +120,16 @@ impl<'a> Boundaries<'a> {
             }
             let began = Instant::now();
             // What is not reached in time is not protected, which the report says.
-            let mut known = Known::default();
+            let mut known = match boundary.mode {
+                BoundaryMode::ReadWrite => walks.load(boundary.file_id),
+                BoundaryMode::ReadOnly => Known::default(),
+            };
             let walk = match boundary.mode {
-                BoundaryMode::ReadWrite => walk_with_files(&root, plan.protect.depth, until, &mut known),
+                BoundaryMode::ReadWrite => walk_with_files(&root, plan.protect.depth, until, &known),
                 BoundaryMode::ReadOnly => walk_until(&root, plan.protect.depth, until, &known),
             };
             let walk = walk.map_err(failed)?;
+            let has_learned = known.settle();
             let search = || search::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
             let mut mounts = search().map_err(failed)?;
             debug!(
@@ -173,7 +180,14 @@ impl<'a> Boundaries<'a> {
             let read_only = mounts.read_only.clone();
             let others = worktrees::others(&root, &boundary.worktrees).map_err(failed)?;
             drop(root);
-            writable.push(WritableBoundary { boundary, root: held, remembered, read_only, known });
+            writable.push(WritableBoundary {
+                boundary,
+                root: held,
+                remembered,
+                read_only,
+                known,
+                has_learned,
+            });
             all.push(mounts.hiding(hidden).keeping(others));
         }
         limit::refuse_too_many(plan, &all)?;
@@ -194,7 +208,7 @@ impl<'a> Boundaries<'a> {
         let hidden = HiddenGuard::new(plan, caller, &all);
         let guard = Guard::new(&writable, hidden, plan.protect.on_replaced);
         let reported = RefCell::default();
-        Ok(Self { plan, mounts: all, writable, guard, coverage, reported, runs, record, kept })
+        Ok(Self { plan, mounts: all, writable, guard, coverage, reported, runs, record, kept, walks })
     }
 
     /// Prints what is not protected, whether or not a report was requested.
@@ -288,6 +302,9 @@ impl<'a> Boundaries<'a> {
                     remaining.push(remembered.clone());
                 }
             }
+        }
+        for WritableBoundary { boundary, known, has_learned, .. } in self.writable {
+            self.walks.save(boundary.file_id, known, has_learned);
         }
         if let Some(more) = shorten(&mut detected) {
             notice(Notice::Warning(format!("the agent has made {more}")));

@@ -147,3 +147,38 @@ fn what_is_made_in_an_old_directory_is_found_and_that_of_the_user_is_left() {
         assert!(place.workspace().join("theirs/.git/keep").exists(), "by {caller:?}: {said}");
     }
 }
+
+/// What is known of them lasts until the next start.
+#[test]
+fn what_has_been_made_in_old_directories_since_the_last_start_is_protected() {
+    for caller in callers("old directories at a second start") {
+        let place = Place::new(caller);
+        for number in 0..300 {
+            place.write(&format!("workspace/many/{number}/in/file"), "");
+        }
+        let made = fs::symlink_metadata(place.workspace().join("many/299/in/file")).unwrap();
+        while SystemTime::now().duration_since(made.modified().unwrap()).unwrap_or_default() < OLD {}
+        let run = |script: &str| place.inside(&NO_FLAGS, &["sh", "-c", script]).output().unwrap();
+        assert!(run("true").status.success(), "by {caller:?}");
+        let walks = place.home().join(".local/state/sandboxctl/walks");
+        let written = || fs::read_dir(&walks).unwrap().map(|entry| entry.unwrap().path()).next().unwrap();
+        let (file, known) = (written(), fs::read(written()).unwrap());
+        let attack = "git -C many/7/in config core.fsmonitor evil; echo evil >many/8/in/.git/hooks/pre-commit; ls many/7/in";
+        for (content, more) in [(known, &["file"][..]), (b"garbage".to_vec(), &["file"])] {
+            fs::write(&file, content).unwrap();
+            for directory in ["many/7/in", "many/8/in"] {
+                assert!(place.outside(&["git", "init", "-q", directory]).status().unwrap().success());
+            }
+            let output = run(attack);
+            assert_eq!(String::from_utf8_lossy(&output.stdout).lines().collect::<Vec<_>>(), more);
+            let config = fs::read_to_string(place.workspace().join("many/7/in/.git/config")).unwrap();
+            let hook = place.workspace().join("many/8/in/.git/hooks/pre-commit");
+            assert!(!config.contains("evil") && !hook.exists(), "by {caller:?}: {output:?}");
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!told.contains("moved to"), "it was protected, and nothing had to be moved: {told}");
+            for directory in ["many/7/in/.git", "many/8/in/.git"] {
+                fs::remove_dir_all(place.workspace().join(directory)).unwrap();
+            }
+        }
+    }
+}

@@ -7,13 +7,21 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FsWord, Stat};
+use serde::{Deserialize, Serialize};
 
-/// How many directories are remembered at most, and how many bytes of names in all of them.
-const MAX_DIRECTORIES: usize = 100_000;
-const MAX_BYTES: usize = 8 << 20;
+/// How many bytes what is remembered takes at most, of what one thread reads: enough for some 15,000 directories.
+pub(super) const MAX_LEARNED: usize = 4 << 20;
+
+/// The same for all that is known.
+const MAX_KNOWN: usize = 8 << 20;
+
+/// The form in which it is written down. Another version of this program may have another one.
+const FORMAT: u32 = 1;
 
 /// File systems whose `ctime` the kernel sets on this machine: ext4, XFS, Btrfs, F2FS, tmpfs. A server's may be late, and one in user
 /// space may say anything.
@@ -26,11 +34,14 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub struct Known {
     directories: HashMap<u64, KnownDirectory>,
-    bytes: usize,
+    /// How many bytes they take.
+    size: usize,
+    /// What walks have read since.
+    learned: Mutex<Vec<Learned>>,
 }
 
 /// What is in a directory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Contents {
     pub(super) directories: Vec<CString>,
     pub(super) links: Vec<CString>,
@@ -40,14 +51,17 @@ pub(super) struct Contents {
 
 #[derive(Debug)]
 struct KnownDirectory {
-    changed: (i64, u64),
-    contents: Contents,
+    learned: Learned,
+    /// Whether it was met, and had not changed.
+    is_met: AtomicBool,
 }
 
-/// A directory that was read in a walk, and what a later walk has to compare.
+/// A directory that was read in a walk.
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Learned {
     inode: u64,
-    known: KnownDirectory,
+    changed: (i64, u64),
+    contents: Contents,
 }
 
 /// Until when a directory must have changed for the last time, to be remembered in a walk that begins now; `None` where nothing is.
@@ -61,7 +75,13 @@ pub(super) fn horizon(root: impl AsFd) -> Option<(i64, u64)> {
 impl Learned {
     /// Notes what was read, after `stat` was taken.
     pub(super) fn new(stat: &Stat, contents: Contents) -> Self {
-        Self { inode: stat.st_ino, known: KnownDirectory { changed: changed(stat), contents } }
+        Self { inode: stat.st_ino, changed: changed(stat), contents }
+    }
+
+    /// Returns how many bytes it takes, about.
+    pub(super) fn size(&self) -> usize {
+        let names = self.contents.directories.iter().chain(&self.contents.links);
+        128 + names.map(|name| 32 + name.as_bytes().len()).sum::<usize>()
     }
 }
 
@@ -74,19 +94,60 @@ impl Known {
     /// Returns what is in a directory that has not changed.
     pub(super) fn of(&self, stat: &Stat) -> Option<&Contents> {
         let known = self.directories.get(&stat.st_ino)?;
-        (known.changed == changed(stat)).then_some(&known.contents)
+        if known.learned.changed != changed(stat) {
+            return None;
+        }
+        known.is_met.store(true, Ordering::Relaxed);
+        Some(&known.learned.contents)
     }
 
-    /// Adds what was read, as far as there is room.
-    pub(super) fn add(&mut self, learned: Vec<Learned>) {
-        for Learned { inode, known } in learned {
-            let names = known.contents.directories.iter().chain(&known.contents.links);
-            self.bytes += names.map(|name| name.as_bytes().len()).sum::<usize>();
-            if self.bytes > MAX_BYTES || self.directories.len() >= MAX_DIRECTORIES {
+    /// Takes what a walk has read.
+    pub(super) fn learn(&self, learned: Vec<Learned>) {
+        let mut all = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        // Each walk may have read the same.
+        if all.iter().map(Learned::size).sum::<usize>() < MAX_KNOWN {
+            all.extend(learned);
+        }
+    }
+
+    /// Lets later walks know what was read since, as far as there is room. Returns whether there was anything.
+    pub fn settle(&mut self) -> bool {
+        let learned = std::mem::take(self.learned.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let is_any = !learned.is_empty();
+        for learned in learned {
+            self.size += learned.size();
+            if self.size > MAX_KNOWN {
                 break;
             }
-            self.directories.insert(inode, known);
+            self.directories.insert(learned.inode, KnownDirectory { learned, is_met: true.into() });
         }
+        is_any
+    }
+
+    /// Returns whether any directory was not met in a walk, or had changed.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.directories.values().any(|known| !known.is_met.load(Ordering::Relaxed))
+    }
+
+    /// Writes down what was met, for [`Self::read`]. `boot` says in which run of the machine.
+    pub(crate) fn written(&self, boot: &str) -> Option<Vec<u8>> {
+        let met = self.directories.values().filter(|known| known.is_met.load(Ordering::Relaxed));
+        let all: Vec<&Learned> = met.map(|known| &known.learned).collect();
+        postcard::to_allocvec(&(FORMAT, boot, all)).ok()
+    }
+
+    /// Reads what was written down in the same run of the machine; nothing where that was in another one.
+    pub(crate) fn read(written: &[u8], boot: &str) -> Self {
+        let mut known = Self::default();
+        let read = postcard::from_bytes::<(u32, &str, Vec<Learned>)>(written).ok();
+        if let Some((.., learned)) = read.filter(|(format, then, _)| (*format, *then) == (FORMAT, boot)) {
+            known.learn(learned);
+            known.settle();
+        }
+        for directory in known.directories.values() {
+            directory.is_met.store(false, Ordering::Relaxed);
+        }
+        known
     }
 }
 

@@ -35,6 +35,7 @@ use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::client::Client;
 use crate::state::directory::StateDir;
 use crate::state::record::{RunId, Runs};
+use crate::state::walks::Walks;
 
 mod arguments;
 mod directories;
@@ -109,9 +110,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let state_directory =
         StateDir::open(state, caller).map_err(|error| StartError::recorded(error.into()))?;
     let runs = Runs::open(&state_directory).map_err(StartError::recorded)?;
+    let walks = Walks::open(&state_directory).map_err(|error| StartError::recorded(error.into()))?;
     let id = RunId::generate().map_err(StartError::recorded)?;
     let left = sweep::sweep(&runs, &engine, state, own, notice)?;
-    let boundaries = Boundaries::open(plan, caller, &runs, &id, Some(sweep::placed(&engine)), &left)?;
+    let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, Some(sweep::placed(&engine)), &left)?;
     boundaries.warn(notice);
 
     // What the engine would reach for in the image is looked at by the engine itself, once for each image. A container that

@@ -33,6 +33,7 @@ use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RecordError, RunId, Runs};
+use crate::state::walks::Walks;
 
 pub mod early;
 mod limits;
@@ -76,9 +77,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
     let runs = Runs::open(&state).map_err(recorded)?;
+    let walks = Walks::open(&state).map_err(|error| recorded(error.into()))?;
     // Where another provider has left a container, its next command removes that.
     let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(recorded)?;
-    let boundaries = Boundaries::open(plan, caller, &runs, &id, None, &left)?;
+    let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, None, &left)?;
     boundaries.warn(notice);
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.

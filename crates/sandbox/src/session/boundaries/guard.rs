@@ -57,6 +57,8 @@ pub(super) struct WritableBoundary<'a> {
     pub(super) read_only: Vec<ReadOnly>,
     /// What was in its directories at the start.
     pub(super) known: Known,
+    /// Whether any of that had to be read.
+    pub(super) has_learned: bool,
 }
 
 /// Watches over the protected paths of a run.

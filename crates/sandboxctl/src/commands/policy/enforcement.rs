@@ -102,7 +102,7 @@ fn planned_mounts(rules: &Policy, caller: Identity, wanted: &BoundaryRequest) ->
     let root = Root::of(root.into(), caller)?;
     let root = root.enter()?;
     let until = Deadline::after(SEARCH_LIMIT);
-    let walk = walk_with_files(&root, rules.protect().depth, until, &mut Known::default())?;
+    let walk = walk_with_files(&root, rules.protect().depth, until, &Known::default())?;
     search::mounts_until(&root, &host, &walk, &rules.protect().paths, until)
 }
 
