@@ -48,9 +48,9 @@ fn beside(policy: &Policy) -> Vec<(PathBuf, PathBuf, BoundaryMode, Vec<String>)>
 #[test]
 fn a_repository_is_where_git_looks_for_it_with_the_rights_of_the_worktree() {
     for (volumes, text, mode) in [
-        (&[][..], "", ReadWrite),
-        (&[".:/workspace:ro"], "", ReadOnly),
-        (&[], "git.repository = \"ro\"", ReadOnly),
+        (&[][..], "", ReadOnly),
+        (&[], "git.repository = \"rw\"", ReadWrite),
+        (&[".:/workspace:ro"], "git.repository = \"rw\"", ReadOnly),
     ] {
         let mut policy = policy(volumes, text);
         let name = policy.boundaries()[0].name.clone();
@@ -89,7 +89,7 @@ fn worktrees_of_one_repository_share_it() {
         [("/home/me/other:/other", &["tree", "other"][..]), ("/home/me/other:/other:ro", &["tree"])]
     {
         for order in [[0, 1], [1, 0]] {
-            let mut policy = policy(&[volume], "");
+            let mut policy = policy(&[volume], "git.repository = \"rw\"");
             let name = policy.boundaries()[1].name.clone();
             let both = [worktree("workspace", "tree"), worktree(&name, "other")];
             for at in order {
@@ -132,7 +132,7 @@ fn a_project_chooses_no_repository_and_the_caller_may_choose_none() {
 
 #[test]
 fn what_is_protected_in_a_repository_is_not_written_nor_the_data_of_other_worktrees() {
-    let mut policy = policy(&[], "");
+    let mut policy = policy(&[], "git.repository = \"rw\"");
     policy.share_repository(&worktree("workspace", "tree")).unwrap();
     for (path, decision) in [
         ("objects/aa/bb", Decision::Allow),

@@ -37,8 +37,8 @@ pub(crate) fn share_repositories(
         let (tree, repository) = (escape::path(&wanted.host), escape::path(&worktree.repository));
         notes.push(match shared {
             Ok(()) => format!(
-                "{tree} is a linked worktree: its repository {repository} is shared, too; `--git-repository ro` shares it \
-                 read-only, `none` not at all"
+                "{tree} is a linked worktree: its repository {repository} is shared, too; `--git-repository` (`ro`, `rw`, \
+                 `none`) says whether the agent may read it, commit, or neither"
             ),
             Err(reason) => format!(
                 "{tree} is a linked worktree, and git will not work in it: its repository {repository} is not shared where git \

@@ -20,9 +20,9 @@ pub enum RepositoryAccess {
     /// It is not shared.
     None,
     /// It can be read.
+    #[default]
     ReadOnly,
     /// It can be written, but for what is protected.
-    #[default]
     ReadWrite,
 }
 

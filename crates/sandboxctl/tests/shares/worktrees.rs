@@ -33,7 +33,7 @@ fn an_agent_commits_in_a_worktree_and_leaves_others_alone() {
             "git commit -qam second; git status --short; git worktree prune -v 2>&1; git log --format=%s";
         let run = |flags: &[&str], inside: &str| place.inside(flags, &["sh", "-c", inside]).output().unwrap();
         fs::write(place.workspace().join("file"), "more\n").unwrap();
-        let output = run(&[], inside);
+        let output = run(&["--git-repository", "rw"], inside);
         let text = said(&output);
         assert!(text.ends_with("second\nfirst\n") && text.contains("other"), "by {caller:?}: {output:?}");
         assert!(!text.contains("Removing worktrees/tree"), "by {caller:?}: {output:?}");
@@ -42,8 +42,7 @@ fn an_agent_commits_in_a_worktree_and_leaves_others_alone() {
         assert_eq!(git(&place, ".", "log --format=%s"), "second\nfirst\n");
         assert_eq!(git(&place, "~/other", "status --short --branch"), "## other\n");
         // What is only read, or not there.
-        let output =
-            run(&["--git-repository", "ro"], "git log --format=%s; git commit --allow-empty -qm third");
+        let output = run(&[], "git log --format=%s; git commit --allow-empty -qm third");
         assert_eq!(
             (said(&output).as_str(), output.status.success()),
             ("second\nfirst\n", false),
@@ -72,7 +71,7 @@ fn a_repository_is_protected_like_one_in_the_directory_and_so_are_the_data_of_ot
             repository.display()
         );
         assert!(place.outside(&["sh", "-c", &attack]).status().unwrap().success());
-        let output = place.inside(&[""; 0], &["sh", "-c", &look]).output().unwrap();
+        let output = place.inside(&["--git-repository", "rw"], &["sh", "-c", &look]).output().unwrap();
         assert!(output.status.success(), "{what}: {output:?}");
         assert_eq!(
             said(&output),
