@@ -35,6 +35,7 @@ fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
                 name: place.clone(),
                 guest,
                 mode,
+                worktrees: Vec::new(),
                 hidden: HidePatterns::default(),
                 origin: Origin::Default,
             })
