@@ -57,6 +57,8 @@ struct Jobs {
     /// What lies beyond the bound, for which there may be no time.
     beyond: Vec<Job>,
     running: usize,
+    /// How many threads wait. Where none does, waking one would be a system call for nothing.
+    idle: usize,
 }
 
 impl Queue {
@@ -72,13 +74,18 @@ impl Queue {
 
     /// Adds what is still to be done. False if there is no room for all of it.
     pub(super) fn add(&self, jobs: Vec<Job>) -> bool {
+        if jobs.is_empty() {
+            return true;
+        }
         let mut queue = self.lock();
         let mut is_enough = true;
         for job in jobs {
             let waiting = if job.place == At::Beyond { &mut queue.beyond } else { &mut queue.waiting };
             is_enough &= keep(waiting, MAX_WAITING, job);
         }
-        self.changed.notify_one();
+        if queue.idle > 0 {
+            self.changed.notify_one();
+        }
         is_enough
     }
 
@@ -93,7 +100,9 @@ impl Queue {
             if jobs.running == 0 {
                 return None;
             }
+            jobs.idle += 1;
             jobs = self.changed.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+            jobs.idle -= 1;
         }
     }
 
