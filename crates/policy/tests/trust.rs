@@ -208,8 +208,8 @@ fn what_counts_is_what_the_user_has_set() {
     assert_eq!(widened("protect.depth = 8", "protect.depth = 7"), ["protect.depth"]);
     assert_eq!(widened("git.repository = \"ro\"", "git.repository = \"rw\""), ["git.repository"]);
     assert_eq!(widened("git.repository = \"ro\"", "git.repository = \"ro\""), Vec::<String>::new());
-    assert_eq!(widened("", "git.repository = \"rw\""), ["git.repository"]);
-    assert_eq!(widened("", "git.repository = \"ro\""), Vec::<String>::new());
+    assert_eq!(widened("git.repository = \"none\"", "git.repository = \"ro\""), ["git.repository"]);
+    assert_eq!(widened("", "git.repository = \"rw\""), Vec::<String>::new());
     let strict = "native.require = [\"user\", \"memory\"]";
     assert_eq!(widened(strict, "native.require = [\"user\"]"), ["native.require"]);
     assert_eq!(widened(strict, strict), Vec::<String>::new());

@@ -48,9 +48,9 @@ fn beside(policy: &Policy) -> Vec<(PathBuf, PathBuf, BoundaryMode, Vec<String>)>
 #[test]
 fn a_repository_is_where_git_looks_for_it_with_the_rights_of_the_worktree() {
     for (volumes, text, mode) in [
-        (&[][..], "", ReadOnly),
-        (&[], "git.repository = \"rw\"", ReadWrite),
-        (&[".:/workspace:ro"], "git.repository = \"rw\"", ReadOnly),
+        (&[][..], "", ReadWrite),
+        (&[], "git.repository = \"ro\"", ReadOnly),
+        (&[".:/workspace:ro"], "", ReadOnly),
     ] {
         let mut policy = policy(volumes, text);
         let name = policy.boundaries()[0].name.clone();
@@ -89,7 +89,7 @@ fn worktrees_of_one_repository_share_it() {
         [("/home/me/other:/other", &["tree", "other"][..]), ("/home/me/other:/other:ro", &["tree"])]
     {
         for order in [[0, 1], [1, 0]] {
-            let mut policy = policy(&[volume], "git.repository = \"rw\"");
+            let mut policy = policy(&[volume], "");
             let name = policy.boundaries()[1].name.clone();
             let both = [worktree("workspace", "tree"), worktree(&name, "other")];
             for at in order {

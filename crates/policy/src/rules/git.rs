@@ -11,8 +11,9 @@ pub const CONFIGURATION: &str = "/run/sandboxctl/gitconfig";
 /// The variable that tells git where it is, see git(1).
 pub const VARIABLE: &str = "GIT_CONFIG_SYSTEM";
 
-/// Keeps `git gc` from removing the data of worktrees whose directories are not there inside, see git-gc(1).
-const WORKTREES: &str = "[gc]\n\tworktreePruneExpire = never\n";
+/// Keeps `git gc` from removing the data of worktrees whose directories are not there inside, see git-gc(1), and git from calling it by
+/// itself: it cannot change those data, and would say so on the host for a day (`gc.log`).
+const GC: &str = "[gc]\n\tauto = 0\n\tworktreePruneExpire = never\n";
 
 /// What the agent may do in the repository of a linked worktree, from the least to the most.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -20,9 +21,9 @@ pub enum RepositoryAccess {
     /// It is not shared.
     None,
     /// It can be read.
-    #[default]
     ReadOnly,
     /// It can be written, but for what is protected.
+    #[default]
     ReadWrite,
 }
 
@@ -39,12 +40,12 @@ impl GitIdentity {
         self.name.is_none() && self.email.is_none()
     }
 
-    /// Writes the configuration, which also keeps worktrees. That of the system is still read, before it.
+    /// Writes the configuration, which also leaves `git gc` to the host. That of the system is still read, before it.
     pub fn configuration(&self) -> String {
         let name = self.name.iter().map(|name| format!("\tname = {}\n", quoted(name)));
         let email = self.email.iter().map(|email| format!("\temail = {}\n", quoted(email)));
         let user: String = name.chain(email).collect();
-        format!("[include]\n\tpath = /etc/gitconfig\n{WORKTREES}[user]\n{user}")
+        format!("[include]\n\tpath = /etc/gitconfig\n{GC}[user]\n{user}")
     }
 }
 

@@ -33,7 +33,7 @@ fn an_agent_commits_in_a_worktree_and_leaves_others_alone() {
             "git commit -qam second; git status --short; git worktree prune -v 2>&1; git log --format=%s";
         let run = |flags: &[&str], inside: &str| place.inside(flags, &["sh", "-c", inside]).output().unwrap();
         fs::write(place.workspace().join("file"), "more\n").unwrap();
-        let output = run(&["--git-repository", "rw"], inside);
+        let output = run(&[], inside);
         let text = said(&output);
         assert!(text.ends_with("second\nfirst\n") && text.contains("other"), "by {caller:?}: {output:?}");
         assert!(!text.contains("Removing worktrees/tree"), "by {caller:?}: {output:?}");
@@ -42,7 +42,8 @@ fn an_agent_commits_in_a_worktree_and_leaves_others_alone() {
         assert_eq!(git(&place, ".", "log --format=%s"), "second\nfirst\n");
         assert_eq!(git(&place, "~/other", "status --short --branch"), "## other\n");
         // What is only read, or not there.
-        let output = run(&[], "git log --format=%s; git commit --allow-empty -qm third");
+        let output =
+            run(&["--git-repository", "ro"], "git log --format=%s; git commit --allow-empty -qm third");
         assert_eq!(
             (said(&output).as_str(), output.status.success()),
             ("second\nfirst\n", false),
@@ -71,7 +72,7 @@ fn a_repository_is_protected_like_one_in_the_directory_and_so_are_the_data_of_ot
             repository.display()
         );
         assert!(place.outside(&["sh", "-c", &attack]).status().unwrap().success());
-        let output = place.inside(&["--git-repository", "rw"], &["sh", "-c", &look]).output().unwrap();
+        let output = place.inside(&[""; 0], &["sh", "-c", &look]).output().unwrap();
         assert!(output.status.success(), "{what}: {output:?}");
         assert_eq!(
             said(&output),
@@ -116,5 +117,63 @@ fn a_repository_that_is_shared_elsewhere_is_named() {
         let flags = [format!("-v{0}:{0}", main.display())];
         let output = place.inside(&flags, &["git", "log", "--format=%s"]).output().unwrap();
         assert_eq!((said(&output).as_str(), error(&output).as_str()), ("first\n", ""), "by {caller:?}");
+    }
+}
+
+/// What git does inside a worktree with its own state, branches and the repository's objects.
+const HABITS: &str = "set -e; git checkout -qb topic; echo topic >file; git commit -qam topic; git checkout -q tree; echo tree >file; \
+     git commit -qam own; git merge -q topic >/dev/null || true; test -e \"$(git rev-parse --git-path MERGE_HEAD)\"; \
+     git checkout -q --theirs file; git commit -qam merged; git stash -q </dev/null; echo more >>file; git stash -q; git stash pop -q; \
+     git reset -q --hard; git branch -qD topic; git tag v1; git tag -d v1 >/dev/null; git revert --no-edit -m 1 HEAD >/dev/null; \
+     git rebase -q -f HEAD~1; git bisect start HEAD HEAD~1 >/dev/null; git bisect reset >/dev/null 2>&1; git fsck; \
+     git status --short --branch";
+
+#[test]
+fn git_does_in_a_worktree_what_it_does_outside() {
+    for caller in callers("git in a worktree") {
+        let [outside, inside] = [false, true].map(|is_inside| {
+            let place = Place::new(caller);
+            set_up(&place);
+            let output = if is_inside {
+                place.inside(&["-q"], &["sh", "-c", HABITS]).output().unwrap()
+            } else {
+                place.outside(&["sh", "-c", HABITS]).output().unwrap()
+            };
+            assert!(output.status.success(), "by {caller:?}: {output:?}");
+            assert_eq!(git(&place, "~/main", "status --short"), "", "by {caller:?}");
+            (said(&output), git(&place, ".", "log --format=%s"))
+        });
+        assert_eq!(inside, outside, "by {caller:?}");
+    }
+}
+
+/// `git commit` on the host records a file that a `MERGE_RR` lists in `rr-cache`, or writes it, see rerere.c of git.
+#[test]
+fn an_agent_in_a_worktree_has_git_on_the_host_neither_read_nor_write_in_the_main_work_tree() {
+    const ID: &str = "0123456789012345678901234567890123456789";
+    let state = |git: &str| {
+        format!(
+            "cd {git}; mkdir -p rr-cache/{ID}; echo x >rr-cache/{ID}/preimage; printf '{ID}\\t.env\\0' >MERGE_RR; echo forged >>index"
+        )
+    };
+    for (place, what) in places("the state of a main work tree") {
+        let repository = set_up(&place);
+        let attack = state(&repository.display().to_string());
+        let commit = "cd ~/main; echo secret >.env; echo more >>file; git commit -qam more";
+        let recorded = repository.join(format!("rr-cache/{ID}/postimage"));
+        // The control, with an index that git can read.
+        let control = attack.replace("echo forged >>index", "true");
+        assert!(place.outside(&["sh", "-c", &control]).status().unwrap().success());
+        assert!(place.outside(&["sh", "-c", commit]).output().unwrap().status.success());
+        assert_eq!(fs::read_to_string(&recorded).unwrap(), "secret\n", "{what}");
+        fs::remove_dir_all(repository.join("rr-cache")).unwrap();
+        let _ = fs::remove_file(repository.join("MERGE_RR"));
+
+        let output = place.inside(&[""; 0], &["sh", "-c", &attack]).output().unwrap();
+        assert!(!output.status.success(), "{what}: {output:?}");
+        assert!(error(&output).contains("MERGE_RR"), "{what}: {output:?}");
+        assert_eq!(git(&place, "~/main", "status --short"), "?? .env\n", "{what}");
+        assert!(place.outside(&["sh", "-c", commit]).output().unwrap().status.success());
+        assert!(!recorded.exists(), "{what}: {output:?}");
     }
 }

@@ -18,11 +18,11 @@ settings! {
     table GitTable at "git." {
         repository: RepositoryAccess as WorktreeRepository = {
             doc: "What the agent may do in the repository of a shared directory that is a linked worktree (git-worktree(1)), which lies elsewhere \
-                  and is shared, too, where git looks for it: `ro` lets it read the history, `rw` lets it commit and also change the state of the repository's main work tree (an \
-                  index, an unfinished merge), and with `none` git does not work there. Where the directory is read-only, so is its repository.",
+                  and is shared, too, where git looks for it: `rw` lets it commit and change branches, `ro` lets it read the history, and \
+                  with `none` git does not work there. Where the directory is read-only, so is its repository.",
             trust: TrustRule::Needed("it allows more than what holds without the file"),
-            default: "\"ro\"",
-            example: "\"rw\"",
+            default: "\"rw\"",
+            example: "\"ro\"",
             flag: Some(Flag {
                 long: "git-repository",
                 short: None,

@@ -1,7 +1,8 @@
-//! The data of worktrees that are not shared, in a repository that is shared for others.
+//! The state of work trees that are not shared, in a repository that is shared for a linked worktree.
 //!
-//! Their directories are not there inside, so `git worktree prune` takes them for gone and would remove their data with the index
-//! and all that is staged.
+//! Git on the host goes on with what that says: a commit takes the content of an index, and `git rerere` reads and writes the files
+//! that a `MERGE_RR` lists. The directories of other linked worktrees are not there inside, so `git worktree prune` would remove their
+//! data, too.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,32 +19,47 @@ use crate::host::beneath;
 /// Where a repository has the data of its linked worktrees, see gitrepository-layout(5).
 const DATA: &str = "worktrees";
 
-/// Lists the data of other worktrees than these; nothing where the directory is no repository of worktrees.
+/// The state of a main work tree, see gitrepository-layout(5) and git-rerere(1).
+const STATE: [&str; 16] = [
+    "AUTO_MERGE", "BISECT_LOG", "BISECT_START", "CHERRY_PICK_HEAD", "HEAD", "MERGE_AUTOSTASH", "MERGE_HEAD",
+    "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "REVERT_HEAD", "SQUASH_MSG", "index", "rebase-apply",
+    "rebase-merge", "sequencer",
+];
+
+/// Lists the state of other work trees than these, as far as it is there; nothing where the directory is no repository of worktrees.
 pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<ReadOnly>> {
     if shared.is_empty() {
         return Ok(Vec::new());
     }
     let base = Path::new(DATA);
-    let mut others = Vec::new();
+    let state = STATE.iter().filter_map(|name| kept(root, Path::new(name)).transpose());
+    let mut others = state.collect::<io::Result<Vec<_>>>()?;
     let listing = beneath::listing(root, base)?;
     for entry in beneath::entries(listing.as_fd())? {
         let (name, kind) = entry?;
         if kind != FileType::Directory || shared.iter().any(|shared| name == shared.as_str()) {
             continue;
         }
-        let path = base.join(&name);
-        match beneath::stat(root, &path) {
-            Ok(stat) => others.push(ReadOnly {
-                file_id: beneath::file_id(&stat),
-                kind: FileKind::Directory,
-                seen_as: Path::new(".git").join(&path),
-                path,
-                cause: Cause::Listed,
-                base: Base::Git(Path::new("").into()),
-            }),
-            Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
-        }
+        others.extend(kept(root, &base.join(&name))?);
     }
     Ok(others)
+}
+
+/// Describes a file or directory that becomes read-only, if it is there.
+fn kept(root: &Entered<'_>, path: &Path) -> io::Result<Option<ReadOnly>> {
+    let stat = match beneath::stat(root, path) {
+        Err(Errno::NOENT) => return Ok(None),
+        stat => stat?,
+    };
+    let kind = FileKind::from(FileType::from_raw_mode(stat.st_mode));
+    // A link is watched: it cannot be mounted over.
+    let can_be_mounted = matches!(kind, FileKind::Directory | FileKind::File);
+    Ok(can_be_mounted.then(|| ReadOnly {
+        file_id: beneath::file_id(&stat),
+        kind,
+        seen_as: Path::new(".git").join(path),
+        path: path.into(),
+        cause: Cause::Listed,
+        base: Base::Git(Path::new("").into()),
+    }))
 }

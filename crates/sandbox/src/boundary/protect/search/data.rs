@@ -206,6 +206,23 @@ impl Search<'_> {
             }
             self.path_lists = lists;
         }
+        self.merged_elsewhere();
+    }
+
+    /// Notes of each `MERGE_RR` whose work tree does not lie here that it lists what lies elsewhere: nobody can say whether a link is on
+    /// the way to that, and of a main work tree the agent of a linked one may have nothing.
+    fn merged_elsewhere(&mut self) {
+        let is_here = |git: &PathBuf| {
+            let mut trees = self.seen_trees.range((git.clone(), None)..).take_while(|(seen, _)| seen == git);
+            // That of a bare one is taken to be git's data themselves.
+            trees.any(|(_, tree)| tree.as_ref().is_some_and(|tree| !tree.starts_with(git)))
+        };
+        for list in &mut self.path_lists {
+            let ListContent::Paths(paths) = &mut list.listed else { continue };
+            if list.path.ends_with("MERGE_RR") && paths.outside.is_none() && !is_here(&list.git) {
+                paths.outside = paths.written.first().cloned();
+            }
+        }
     }
 
     /// Notes what indexes hold for protected paths: `git checkout -- .` and `git stash` write it there.
