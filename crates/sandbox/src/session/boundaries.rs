@@ -176,7 +176,8 @@ impl<'a> Boundaries<'a> {
             for left in left.iter().filter(|left| left.concerns(&boundary.host)) {
                 coverage.add_gap(boundary, &left.what);
             }
-            let remembered = Remembered { host: boundary.host.clone(), baseline, stuck: None };
+            let (host, hide) = (boundary.host.clone(), boundary.hide.clone());
+            let remembered = Remembered { host, baseline, hide, stuck: None };
             let read_only = mounts.read_only.clone();
             let others = worktrees::others(&root, &boundary.worktrees).map_err(failed)?;
             drop(root);

@@ -71,6 +71,9 @@ pub struct Remembered {
     pub host: PathBuf,
     /// What was in it.
     pub baseline: Baseline,
+    /// Patterns of what the agent does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hide: Vec<String>,
     /// What is left to be done, where it was searched already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Vec<Stuck>>,

@@ -178,3 +178,34 @@ fn what_would_hide_nothing_is_refused() {
         assert!(error(&output).contains("so nothing can be hidden"), "{output:?}");
     }
 }
+
+/// `git commit` on the host records a file that a `MERGE_RR` lists in `rr-cache`, which the agent reads, see rerere.c of git.
+#[test]
+fn git_on_the_host_does_not_show_the_agent_what_is_hidden() {
+    const SET_UP: &str = "git init -q .; git config user.name me; git config user.email me@example.org; echo text >file; git add file; \
+         git commit -qm first; mkdir s; echo KEY=1 >.env; echo KEY=1 >s/key";
+    const ID: &str = "0123456789012345678901234567890123456789";
+    for (place, what) in places("a MERGE_RR that lists a hidden path") {
+        let outside = |text: &str| place.outside(&["sh", "-c", text]).output().unwrap();
+        assert!(outside(SET_UP).status.success(), "{what}");
+        for hidden in [".env", "s/key"] {
+            let attack = format!(
+                "mkdir -p .git/rr-cache/{ID}; echo x >.git/rr-cache/{ID}/preimage; printf '{ID}\\t{hidden}\\0' >.git/MERGE_RR"
+            );
+            let recorded = || {
+                assert!(outside("echo more >>file; git commit -qam more").status.success(), "{what}");
+                let recorded = place.workspace().join(format!(".git/rr-cache/{ID}/postimage"));
+                let text = fs::read_to_string(recorded).ok();
+                assert!(outside("rm -rf .git/rr-cache .git/MERGE_RR").status.success(), "{what}");
+                text
+            };
+            assert!(outside(&attack).status.success(), "{what}");
+            assert_eq!(recorded().as_deref(), Some("KEY=1\n"), "{what}: the control");
+            let flags = ["--hide", ".env", "--hide", "s/"];
+            let output = place.inside(&flags, &["sh", "-c", &attack]).output().unwrap();
+            assert!(output.status.success(), "{what}: {output:?}");
+            assert!(error(&output).contains("MERGE_RR"), "{what} {hidden}: {output:?}");
+            assert_eq!(recorded(), None, "{what} {hidden}");
+        }
+    }
+}

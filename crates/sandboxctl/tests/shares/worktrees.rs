@@ -125,7 +125,7 @@ const HABITS: &str = "set -e; git checkout -qb topic; echo topic >file; git comm
      git commit -qam own; git merge -q topic >/dev/null || true; test -e \"$(git rev-parse --git-path MERGE_HEAD)\"; \
      git checkout -q --theirs file; git commit -qam merged; git stash -q </dev/null; echo more >>file; git stash -q; git stash pop -q; \
      git reset -q --hard; git branch -qD topic; git tag v1; git tag -d v1 >/dev/null; git revert --no-edit -m 1 HEAD >/dev/null; \
-     git rebase -q -f HEAD~1; git bisect start HEAD HEAD~1 >/dev/null; git bisect reset >/dev/null 2>&1; git fsck; \
+     git rebase -q -f HEAD~1; git bisect start HEAD HEAD~1 >/dev/null; git bisect reset >/dev/null 2>&1; git fsck --no-dangling; \
      git status --short --branch";
 
 #[test]

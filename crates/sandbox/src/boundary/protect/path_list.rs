@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::index::{self, MalformedIndex, ObjectFormat, Paths, StagedKind};
 use policy::classify::{MAX_CONTENT, layout, repository};
+use policy::rules::hide::HidePatterns;
 
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
@@ -28,6 +29,8 @@ pub struct PathList {
     /// The directory of git's data that it belongs to.
     pub git: PathBuf,
     pub listed: ListContent,
+    /// The work trees that it is of, as far as they are known.
+    pub(crate) trees: Vec<PathBuf>,
     /// Of an index, the work tree, and what would be written to protected paths in it: names of contents.
     pub(crate) staged: Option<Staged>,
     pub(crate) stamp: Stamp,
@@ -85,6 +88,7 @@ impl PathList {
                             path,
                             git: git.into(),
                             listed: ListContent::TooMany,
+                            trees: Vec::new(),
                             staged: None,
                             stamp,
                         });
@@ -95,11 +99,19 @@ impl PathList {
                 read.map_or_else(|MalformedIndex| ListContent::Malformed, ListContent::Paths)
             }
         };
-        Some(Self { path, git: git.into(), listed, staged: None, stamp })
+        Some(Self { path, git: git.into(), listed, trees: Vec::new(), staged: None, stamp })
     }
-}
 
-impl PathList {
+    /// Takes a path that is hidden inside for one where git must not write: it would record its content where the agent reads it.
+    pub(crate) fn note_hidden(&mut self, patterns: &HidePatterns) {
+        let ListContent::Paths(paths) = &mut self.listed else { return };
+        let is_hidden =
+            |path: &&PathBuf| self.trees.iter().any(|tree| patterns.hiding(&tree.join(path)).is_some());
+        if paths.outside.is_none() {
+            paths.outside = paths.written.iter().find(is_hidden).cloned();
+        }
+    }
+
     /// Reads what it holds for protected paths of a work tree, if it is an index.
     pub(crate) fn stage(
         &mut self,

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use policy::plan::Protect;
+use policy::rules::hide::HidePatterns;
 
 use crate::boundary::detect::Compared;
 use crate::boundary::detect::finding::Finding;
@@ -65,11 +66,13 @@ impl Scan {
 
     fn compared(
         walk: Walk,
-        mounts: Mounts,
+        mut mounts: Mounts,
         root: &Entered<'_>,
         remembered: &Remembered,
         until: Deadline,
     ) -> io::Result<Self> {
+        let hidden = HidePatterns::of(&remembered.hide);
+        mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&hidden));
         let Compared { findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
         let is_whole = is_whole && walk.is_whole && mounts.is_whole();

@@ -191,6 +191,7 @@ impl Search<'_> {
             };
             let mut lists = std::mem::take(&mut self.path_lists);
             for list in lists.iter_mut().filter(|list| list.git == git) {
+                list.trees.push(tree.clone());
                 let ListContent::Paths(paths) = &mut list.listed else { continue };
                 // Those of a repository beyond the bound lie beyond it too, and were found there.
                 let is_beyond = self.reach.is_beyond(&list.path);
