@@ -1,5 +1,6 @@
 //! Agent profiles on this machine: what of the caller's goes into one.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use policy::agents::{AgentProfile, ProfileContext};
@@ -7,6 +8,7 @@ use policy::config::effective::Effective;
 use policy::config::problem::Scope;
 use policy::config::{Config, ConfigFile};
 use policy::plan::Provider;
+use sandbox::host::acting::ActingAs;
 use sandbox::host::toolchain::locate::Availability;
 
 use crate::context::Context;
@@ -41,7 +43,7 @@ pub(crate) fn gather(
         |(name, value): (&std::ffi::OsString, &std::ffi::OsString)| (!value.is_empty()).then(|| name.clone());
     ProfileContext {
         variables: context.env.iter().filter_map(is_set).collect(),
-        files: profile.reads.iter().copied().filter(|path| in_home(context, path).is_file()).collect(),
+        files: files(context, profile),
         expose: match effective.provider().0 {
             Provider::Native => expose(context, profile),
             // An image has its own, and without isolation everything is there.
@@ -49,6 +51,13 @@ pub(crate) fn gather(
         },
         proxied: effective.proxied(),
     }
+}
+
+/// Lists which of the caller's files there are, of those that the agent reads. Links lead there by the caller's rights: under sudo,
+/// root's would tell what there is in directories that are closed to the caller.
+fn files(context: &Context, profile: &AgentProfile) -> BTreeSet<&'static str> {
+    let Ok(_acting) = ActingAs::user(context.caller) else { return BTreeSet::new() };
+    profile.reads.iter().copied().filter(|path| in_home(context, path).is_file()).collect()
 }
 
 /// Lists what shows the program of an agent to a native sandbox, where the host has it outside of what every sandbox sees.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::{IdentityEntry, identity};
 use policy::rules::git::GitIdentity;
+use sandbox::host::acting::ActingAs;
 use sandbox::host::small_file;
 
 use crate::context::Context;
@@ -60,6 +61,8 @@ fn holds(context: &Context, condition: &str) -> Option<bool> {
         return None;
     }
     let directory = own_git::in_home(context, Path::new(directory));
+    // Links lead there by the caller's rights, under sudo too.
+    let _acting = ActingAs::user(context.caller).ok()?;
     let resolved = directory.canonicalize().unwrap_or_else(|_| directory.clone());
     let git: Option<PathBuf> = context.cwd.ancestors().map(|path| path.join(".git")).find(|git| git.exists());
     Some(git.is_some_and(|git| git.starts_with(&directory) || git.starts_with(&resolved)))

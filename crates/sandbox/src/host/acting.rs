@@ -2,11 +2,14 @@
 //! with links to what only root may touch. There it has no more rights than that user.
 
 use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread;
 
 use caps::{CapSet, CapsHashSet};
 use nix::unistd::{Uid, getgroups, setfsgid, setfsuid};
-use rustix::process::Gid;
-use rustix::thread::set_thread_groups;
+use rustix::process::{Gid, getegid, geteuid, getgid, getuid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::host::identity::Identity;
 
@@ -60,6 +63,30 @@ impl Drop for ActingAs {
             let _ = set_thread_groups(&groups);
         }
     }
+}
+
+/// Connects to a socket as a user: who listens there sees that user, and not root (`SO_PEERCRED` and `SO_PEERGROUPS`, unix(7)).
+///
+/// [`ActingAs`] is not enough for this, since a peer is told the effective user and not that of the file system: a user could
+/// put a link to any socket of a service in the way, and have it spoken to by root.
+pub(crate) fn connect(user: Identity, path: &Path) -> io::Result<UnixStream> {
+    if !geteuid().is_root() || user.uid == 0 {
+        return UnixStream::connect(path);
+    }
+    let as_user = || {
+        let (uid, gid) = (rustix::process::Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+        set_thread_groups(&[gid])?;
+        // The real and the saved ids stay: a user may signal whoever has theirs, see kill(2).
+        set_thread_res_gid(getgid(), gid, getegid())?;
+        // With this go all effective capabilities, see capabilities(7).
+        set_thread_res_uid(getuid(), uid, geteuid())?;
+        UnixStream::connect(path)
+    };
+    // Ids are a thread's own. This one does nothing else, so that nothing has to be given back.
+    thread::scope(|scope| {
+        let connecting = thread::Builder::new().spawn_scoped(scope, as_user)?;
+        connecting.join().unwrap_or_else(|_| Err(io::Error::other("the thread that connects has panicked")))
+    })
 }
 
 #[cfg(test)]
@@ -127,5 +154,42 @@ mod tests {
         assert!(std::thread::scope(|scope| scope.spawn(read).join().unwrap()), "the control");
         let _acting = ActingAs::user(Identity { uid: 1001, gid: 1001 }).unwrap();
         assert!(!std::thread::scope(|scope| scope.spawn(read).join().unwrap()));
+    }
+
+    #[test]
+    fn whoever_listens_sees_the_user_and_not_root() {
+        use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let user = Identity { uid: 1001, gid: 1002 };
+        let top = tempfile::tempdir().unwrap();
+        fs::set_permissions(top.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let path = top.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let seen = || {
+            let (stream, _) = listener.accept().unwrap();
+            let peer = getsockopt(&stream, PeerCredentials).unwrap();
+            let groups =
+                confine::protocol::ControlSocket::from(std::os::fd::OwnedFd::from(stream)).peer_groups();
+            (peer.uid(), peer.gid(), groups.unwrap())
+        };
+
+        // It is root's alone.
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(connect(user, &path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        // The control: acting for the user, root is still root to the peer.
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+        let acting = ActingAs::user(user).unwrap();
+        let _stream = UnixStream::connect(&path).unwrap();
+        drop(acting);
+        assert_eq!(seen().0, 0);
+
+        let _stream = connect(user, &path).unwrap();
+        assert_eq!(seen(), (1001, 1002, vec![1002]));
+        assert!(geteuid().is_root(), "this thread has stayed who it was");
+        fs::write(top.path().join("of-root"), "").unwrap();
+        assert_eq!(fs::metadata(top.path().join("of-root")).unwrap().uid(), 0);
     }
 }

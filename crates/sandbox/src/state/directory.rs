@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::host::acting::ActingAs;
+use crate::host::acting::{self, ActingAs};
 use crate::host::identity::Identity;
 
 /// Why the state directory cannot be used.
@@ -235,10 +235,9 @@ impl StateDir {
         })
     }
 
-    /// Connects to a socket; `None` where nobody listens on it any more.
+    /// Connects to a socket as its owner; `None` where nobody listens on it any more.
     pub(crate) fn connect(&self, name: &str) -> Result<Option<UnixStream>, StateError> {
-        let _acting = self.acting(name)?;
-        match UnixStream::connect(self.short_path(name)) {
+        match acting::connect(self.owner, &self.short_path(name)) {
             Ok(stream) => Ok(Some(stream)),
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) =>

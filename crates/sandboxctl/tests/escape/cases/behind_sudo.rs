@@ -1,5 +1,6 @@
 //! What the user behind sudo names, though only root may reach it or write there.
 
+use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -68,6 +69,40 @@ fn a_toolchain_that_is_exchanged_after_it_was_validated_is_not_exposed() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(String::from_utf8_lossy(&output.stdout), seen, "{swap}: {said}");
         assert_eq!(place.home().join("b").exists(), seen.is_empty(), "{swap}: {said}");
+    }
+}
+
+#[test]
+fn no_profile_of_an_agent_tells_what_there_is_in_a_closed_directory() {
+    if !rustix::process::geteuid().is_root() || !callers("profiles under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let closed = place.path("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::write(closed.join("there"), "").unwrap();
+    place.write("home/.claude/keep", "");
+    // Under sudo the home directory is the one that passwd(5) names.
+    let passwd =
+        format!("root:x:0:0::/root:/bin/sh\nuser:x:{NORMAL}:{NORMAL}::{}:\n", place.home().display());
+    let passwd = place.write("passwd", &passwd);
+    let script = "mount --bind \"$0\" /etc/passwd && exec \"$@\"";
+    let is_told = |name: &str| {
+        let link = place.home().join(".claude/CLAUDE.md");
+        let _ = fs::remove_file(&link);
+        symlink(closed.join(name), &link).unwrap();
+        let plan = place.words("plan", &["--agent", "claude-code"], &["true"]);
+        let before = ["unshare", "-m", "sh", "-c", script].map(OsString::from);
+        let words: Vec<_> = before.into_iter().chain([passwd.clone().into_os_string()]).chain(plan).collect();
+        let output = behind_sudo(&place, &mut place.command(&words)).output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(said.contains("claude"), "{said}");
+        said.contains("CLAUDE.md")
+    };
+    // The control: what the user can look at is shared.
+    for (mode, seen) in [(0o711, true), (0o700, false)] {
+        fs::set_permissions(&closed, Permissions::from_mode(mode)).unwrap();
+        assert_eq!((is_told("there"), is_told("nowhere")), (seen, false), "{mode:o}");
     }
 }
 
