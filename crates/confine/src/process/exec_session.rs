@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::protocol::{ControlSocket, Ending, Event, ExecSpec, Failure, Rendezvous, Request, Step};
+use crate::protocol::{ControlSocket, Ending, Event, ExecSpec, Failure, Rendezvous, Request, Shortage, Step};
 use crate::report::Report;
 
 /// A connected session.
@@ -46,6 +46,11 @@ impl ExecSession {
     /// Reports that the command could not be executed.
     pub fn unexecutable(&mut self, command: String, errno: i32) {
         self.send(&Event::Unexecutable { command, errno });
+    }
+
+    /// Reports what the command was short of.
+    pub(crate) fn short(&mut self, shortage: Shortage) {
+        self.send(&Event::Short(shortage));
     }
 
     /// Reports how the command has ended.

@@ -24,8 +24,8 @@ use super::exec_session::ExecSession;
 use super::reap::{self, Reaped};
 use super::stdio;
 use crate::lockdown::Machine;
-use crate::protocol::Request;
-use crate::{capabilities, sys};
+use crate::protocol::{Request, Shortage};
+use crate::{capabilities, cgroup, sys};
 
 /// The argument by which the program makes itself the supervisor: the agent's process, the pipe that lets it go on, and
 /// the socket of an exec session follow.
@@ -109,6 +109,8 @@ pub fn run(supervised: Supervised) -> io::Result<u8> {
     let go = sys::duplicate_inherited(supervised.go)?;
     let mut session = supervised.session.map(sys::duplicate_inherited).transpose()?.map(ExecSession::from);
     let mut listens = true;
+    // What was killed before is not this command's.
+    let killed_before = session.as_ref().map(|_| cgroup::oom_kills());
 
     // 2. Orphans come to PID 1 by themselves, and to another process only if it asks.
     let first = getpid().as_raw() == 1;
@@ -143,6 +145,9 @@ pub fn run(supervised: Supervised) -> io::Result<u8> {
                     match reap::reap(supervised.agent) {
                         Reaped::Agent(ending) => {
                             if let Some(session) = &mut session {
+                                if killed_before.is_some_and(|before| cgroup::oom_kills() > before) {
+                                    session.short(Shortage::Memory);
+                                }
                                 session.ended(ending);
                             }
                             return Ok(ending.exit_code());

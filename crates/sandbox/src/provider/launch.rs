@@ -55,6 +55,8 @@ pub struct Exec<'a> {
     pub variables: Vec<EnvEntry>,
     /// Where the standard streams lead.
     pub streams: Stdio,
+    /// Told what happens while the command runs.
+    pub notice: &'a mut dyn FnMut(Notice),
     /// The process that the command is to end with.
     pub parent: Option<&'a Parent>,
 }

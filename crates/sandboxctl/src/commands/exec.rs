@@ -10,6 +10,7 @@ use sandbox::provider;
 use sandbox::provider::container::find::{SandboxQuery, find};
 use sandbox::provider::launch::Exec;
 use sandbox::session::attendance::Parent;
+use sandbox::session::outcome::Notice;
 use sandbox::session::streams::Stdio;
 
 use super::run::Sources;
@@ -65,6 +66,7 @@ pub(crate) fn exec(
     let plan = &loaded.plan;
 
     // 3. The command.
+    let mut warnings = Vec::new();
     let outcome = provider::exec(Exec {
         plan,
         sandbox: &sandbox,
@@ -77,15 +79,20 @@ pub(crate) fn exec(
             Format::Text => Stdio::Inherit,
             Format::Json => Stdio::Capture,
         },
+        notice: &mut |notice| {
+            if let Notice::Warning(warning) = notice {
+                warnings.push(warning);
+            }
+        },
     })?;
-    let reached = super::run::reached_limit(&outcome.end, &loaded.plan.limits);
-    if let Some(reached) = &reached {
-        ui.warning(reached);
+    warnings.extend(super::run::reached_limit(&outcome.end, &loaded.plan.limits));
+    for warning in &warnings {
+        ui.warning(warning);
     }
     let (code, failure) = super::run::exit_of(&outcome.end, loaded.plan.provider);
     match (ui.format(), &failure) {
         (Format::Json, _) => {
-            ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), reached.as_slice()))?;
+            ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), &warnings))?;
         }
         (Format::Text, Some(failure)) => ui.failure(failure),
         (Format::Text, None) => {}

@@ -35,9 +35,12 @@ impl First {
         Self::start(place.inside(&["--name", name], &["sh", "-c", "echo ready; cat"]))
     }
 
-    pub(crate) fn end(mut self) {
+    /// Ends it, and returns what was said of it.
+    pub(crate) fn end(mut self) -> String {
         drop(self.0.stdin.take());
-        assert!(self.0.wait().unwrap().success(), "the first command");
+        let output = self.0.wait_with_output().unwrap();
+        assert!(output.status.success(), "the first command: {output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 }
 
@@ -154,7 +157,7 @@ fn sandboxes_of_one_name_are_distinguished_by_the_provider() {
             let output = second(&place, &["--provider", provider, &name]).output().unwrap();
             assert!(output.status.success(), "{provider}: {output:?}");
         }
-        both.into_iter().for_each(First::end);
+        both.into_iter().for_each(|first| drop(first.end()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a command was short of, which its own message does not say, in every provider.
 
 use crate::everywhere;
+use crate::exec::First;
 use crate::machine::{Caller, Runner, callers};
 use crate::place::Place;
 
@@ -25,6 +26,31 @@ fn that_memory_has_run_out_in_a_container_is_said() {
         assert_eq!(said.contains("warning: the limit of memory of 64m was reached"), is_enforced, "{what}");
         assert!(is_enforced || caller != Caller::Root, "{what}");
         assert!(!error(&run("1000")).contains("was reached"), "the control: {what}");
+    }
+}
+
+#[test]
+fn that_memory_has_run_out_for_an_exec_is_said() {
+    for (caller, runner) in everywhere("a container's limit of memory in an exec") {
+        let place = Place::on(caller, runner);
+        let name = format!("short{}", std::process::id());
+        let flags = ["--report", "--memory", "64m", "--name", &name];
+        let first = First::start(place.inside(&flags, &["sh", "-c", "echo ready; cat"]));
+        let exec = |size: &str| {
+            let script = format!("head -c {size} /dev/zero | tail -n 1 >/dev/null");
+            place.outside(&place.words("exec", &[&name], &["sh", "-c", &script])).output().unwrap()
+        };
+        let warning = "warning: the limit of memory of the container was reached";
+        let [before, short, after] = ["1000", "500000000", "1000"].map(|size| exec(size));
+        let said = first.end();
+        let what = format!("in {runner:?} by {caller:?}: {short:?}, {said}");
+        // A rootless engine may have no control group for it.
+        let is_enforced = said.lines().any(|line| line.starts_with("memory ") && line.contains(" enforced "));
+        assert_eq!(error(&short).contains(warning), is_enforced, "{what}");
+        assert!(is_enforced || caller != Caller::Root, "{what}");
+        // The controls: one that needs little, before and after.
+        assert!(!error(&before).contains(warning) && !error(&after).contains(warning), "{what}");
+        assert!(before.status.success() && after.status.success(), "{before:?}, {after:?}");
     }
 }
 

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use confine::protocol::{EXEC_ARGUMENT, ExecSpec, ExecUser, ProcessLimits, RENDEZVOUS_VARIABLE, Request};
+use confine::protocol::{
+    EXEC_ARGUMENT, ExecSpec, ExecUser, ProcessLimits, RENDEZVOUS_VARIABLE, Request, Shortage,
+};
 use confine::report::Report;
 use nix::sys::signal::Signal;
 use tracing::debug;
@@ -25,7 +27,7 @@ use crate::provider::init_spec;
 use crate::provider::launch::Exec;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::error::StartError;
-use crate::session::outcome::{End, Outcome};
+use crate::session::outcome::{End, Notice, Outcome};
 use crate::session::streams::{OwnTerminal, Owner, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
 
@@ -41,7 +43,7 @@ const ENDING: Duration = Duration::from_secs(5);
 
 /// Runs the plan's command in a sandbox that was found.
 pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
-    let Exec { plan, sandbox, secrets, variables, streams, parent } = exec;
+    let Exec { plan, sandbox, secrets, variables, streams, notice, parent } = exec;
     let secrets = HeldSecrets::read(plan, secrets)?;
     let FoundSandbox { engine, id, run, seen, .. } = sandbox;
 
@@ -129,13 +131,19 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
             attendance: Attendance::new(parent),
             complete: &|_| {},
             boundaries: None,
-            notice: &mut |_| {},
+            notice: &mut *notice,
         },
         &signals,
     );
     drop(terminal);
     let duration = began.elapsed();
     let ended = ended?;
+    if ended.shortages.contains(&Shortage::Memory) {
+        // How much that is was said when the container was started.
+        notice(Notice::Warning(
+            "the limit of memory of the container was reached, and a process in it was killed".into(),
+        ));
+    }
     // What the engine has kept of it goes when its command ends by itself.
     let _ = running.borrow_mut().wait(Deadline::after(ENDING));
     Ok(Outcome {
