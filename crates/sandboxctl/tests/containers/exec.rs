@@ -157,7 +157,9 @@ fn sandboxes_of_one_name_are_distinguished_by_the_provider() {
             let output = second(&place, &["--provider", provider, &name]).output().unwrap();
             assert!(output.status.success(), "{provider}: {output:?}");
         }
-        both.into_iter().for_each(|first| drop(first.end()));
+        for first in both {
+            drop(first.end());
+        }
     }
 }
 

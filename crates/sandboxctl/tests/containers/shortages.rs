@@ -41,7 +41,7 @@ fn that_memory_has_run_out_for_an_exec_is_said() {
             place.outside(&place.words("exec", &[&name], &["sh", "-c", &script])).output().unwrap()
         };
         let warning = "warning: the limit of memory of the container was reached";
-        let [before, short, after] = ["1000", "500000000", "1000"].map(|size| exec(size));
+        let [before, short, after] = ["1000", "500000000", "1000"].map(exec);
         let said = first.end();
         let what = format!("in {runner:?} by {caller:?}: {short:?}, {said}");
         // A rootless engine may have no control group for it.
