@@ -4,7 +4,7 @@
 //! each entry is, and only directories are opened. Whether a file is set-user-id the listing does not say: of a writable
 //! boundary, a bounded number of files is examined for it.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -235,6 +235,9 @@ impl<'a> Walker<'a> {
     }
 
     fn open(&mut self, job: &Job) -> Result<(), Errno> {
+        if self.passes_over(job) {
+            return Ok(());
+        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&job.parent.directory, &job.name, flags, Mode::empty())?;
         let path = job.path();
@@ -257,6 +260,45 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Takes what is known of a directory that has not changed and has none in it: it need not be opened for that.
+    fn passes_over(&mut self, job: &Job) -> bool {
+        if self.known.directories() == 0 || is_git(&job.name) {
+            return false;
+        }
+        let stat = rustix::fs::statat(&job.parent.directory, &job.name, AtFlags::SYMLINK_NOFOLLOW);
+        let is_here = |stat: &Stat| stat.st_dev == self.found.root.device;
+        let Some(stat) = stat.ok().filter(is_here) else { return false };
+        let Some(known) = self.known_contents(&stat).filter(|known| known.directories.is_empty()) else {
+            return false;
+        };
+        if job.place != At::Beyond {
+            self.keep_links(&job.path(), &known.links);
+        }
+        self.count_unasked(known);
+        true
+    }
+
+    /// Returns what is known of a directory that has not changed, where that is enough.
+    fn known_contents(&self, stat: &Stat) -> Option<&'a Contents> {
+        // The set-id bits of files change without their directory.
+        let is_enough = |known: &&Contents| known.files == 0 || !self.queue.may_stat_more();
+        self.known.of(stat).filter(is_enough)
+    }
+
+    /// Counts the files of a directory that is not read, if files are to be examined for their set-id bits.
+    fn count_unasked(&mut self, known: &Contents) {
+        if self.queue.stats_set_id {
+            self.found.unasked += known.files;
+        }
+    }
+
+    fn keep_links(&mut self, directory: &Path, links: &[CString]) {
+        for link in links {
+            let link = directory.join(OsStr::from_bytes(link.to_bytes()));
+            self.found.is_whole &= keep(&mut self.found.links, MAX_LINKS, link);
+        }
+    }
+
     fn enter(&mut self, parent: &Arc<ParentDirectory>, stat: &Stat, levels: u32) -> Result<(), Errno> {
         let ParentDirectory { directory, path } = parent.as_ref();
         let (Contents { directories: below, links, .. }, signs, mut is_whole) =
@@ -275,10 +317,7 @@ impl<'a> Walker<'a> {
         if signs.is_tree {
             is_whole &= keep(&mut self.found.trees, MAX_FOUND, path.into());
         }
-        for link in links {
-            let link = path.join(OsStr::from_bytes(link.to_bytes()));
-            is_whole &= keep(&mut self.found.links, MAX_LINKS, link);
-        }
+        self.keep_links(path, &links);
         let mut jobs = Vec::with_capacity(below.len());
         for name in below {
             let path = path.join(OsStr::from_bytes(name.to_bytes()));
@@ -352,15 +391,10 @@ impl<'a> Walker<'a> {
         path: &Path,
         stat: &Stat,
     ) -> Result<(Contents, Signs, bool), Errno> {
-        // The set-id bits of files change without their directory.
-        let is_enough = |known: &&Contents| known.files == 0 || !self.queue.may_stat_more();
-        let known = self.known.of(stat);
-        let is_new = known.is_none();
-        if let Some(known) = known.filter(is_enough) {
+        let is_new = self.known.of(stat).is_none();
+        if let Some(known) = self.known_contents(stat) {
             self.entries += known.directories.len();
-            if self.queue.stats_set_id {
-                self.found.unasked += known.files;
-            }
+            self.count_unasked(known);
             return Ok((known.clone(), Signs::default(), true));
         }
         let mut contents = Contents::default();
