@@ -16,7 +16,7 @@ use crate::report::{Finding, Status};
 const CORE_FILES: u64 = 1;
 
 /// How many descriptors a process may have open unless it asks for more: what build tools and servers want.
-const OPEN_FILES: u64 = 1 << 16;
+pub const OPEN_FILES: u64 = 1 << 16;
 
 /// A limit the kernel refused.
 #[derive(Debug, thiserror::Error)]

@@ -184,15 +184,15 @@ impl Drop for GuardedStack {
 /// Forks a child that borrows this process's memory, and suspends this thread until the child has executed a program or
 /// ended (`CLONE_VM | CLONE_VFORK`, clone(2)): no page is copied for a process that gives all of them up at once.
 ///
-/// What `child` returns is its exit status; what it wrote to its captures is there when this returns: it goes on in place of
+/// `child` gets its descriptor table, in which it may put what it likes. What it returns is its exit status; what it wrote to its captures is there when this returns: it goes on in place of
 /// this thread. Its stack is small, and ends at a page that kills it. A panic ends it.
-pub(crate) fn vfork(child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
+pub(crate) fn vfork(child: &mut dyn FnMut(OwnTable) -> i32) -> io::Result<i32> {
     extern "C" fn run(argument: *mut libc::c_void) -> libc::c_int {
-        let child = argument.cast::<&mut dyn FnMut() -> i32>();
+        let child = argument.cast::<&mut dyn FnMut(OwnTable) -> i32>();
         // SAFETY: the parent is suspended inside `vfork`, where the closure lives, until we are gone.
         // JUSTIFICATION: clone(2) passes one untyped pointer.
         let child = unsafe { &mut *child };
-        child()
+        child(OwnTable(()))
     }
     let mut child = child;
     let stack = GuardedStack::new()?;
@@ -204,6 +204,44 @@ pub(crate) fn vfork(child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
     match unsafe { libc::clone(run, stack.top(), flags, (&raw mut child).cast()) } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(pid),
+    }
+}
+
+/// The descriptor table of a process that [`vfork`] has started: a copy, in which no number belongs to anybody for longer than
+/// until the process executes a program or ends.
+pub(crate) struct OwnTable(());
+
+impl OwnTable {
+    /// Puts each descriptor at its number, where it stays open when a program is executed. The numbers differ; those below 3
+    /// are refused. What was there before is closed.
+    ///
+    /// Owners in the caller that lie at one of these numbers see another file from now on, so this is the last thing before a
+    /// program is executed.
+    pub(crate) fn place(self, descriptors: &[(u32, BorrowedFd<'_>)]) -> Result<(), Errno> {
+        // Used up: there is one table, and it is arranged once.
+        let Self(()) = self;
+        let number =
+            |wanted: u32| RawFd::try_from(wanted).ok().filter(|number| *number > 2).ok_or(Errno::BADF);
+        let is_wanted =
+            |fd: &OwnedFd| descriptors.iter().any(|(wanted, _)| number(*wanted) == Ok(fd.as_raw_fd()));
+        // Out of the way first: any of them may lie where another one goes.
+        let mut aside = Vec::with_capacity(descriptors.len());
+        for (_, descriptor) in descriptors {
+            let mut moved = rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?;
+            while is_wanted(&moved) {
+                moved = rustix::io::fcntl_dupfd_cloexec(descriptor, moved.as_raw_fd() + 1)?;
+            }
+            aside.push(moved);
+        }
+        for ((wanted, _), moved) in descriptors.iter().zip(&aside) {
+            // SAFETY: the call touches no memory. The table is this process's alone: what owns a number in the memory that it
+            // borrows owns it in its parent's table, which does not change. Nothing in `aside` lies at any of the numbers.
+            // JUSTIFICATION: safe forms of dup2 want an owner for the target, and here there is none.
+            if unsafe { libc::dup2(moved.as_raw_fd(), number(*wanted)?) } == -1 {
+                return Err(last_errno());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -395,6 +433,20 @@ pub(crate) fn duplicate_inherited(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
+/// Duplicates a descriptor that the caller of this program has left open for it, close-on-exec. `EBADF` if it is not open, or
+/// if it closes when a program is executed: then this program has opened it itself.
+///
+/// As for [`duplicate_inherited`], the number itself is not taken.
+pub fn duplicate_passed(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes numbers and touches no memory, and closes no descriptor.
+    // JUSTIFICATION: safe forms want a descriptor that is known to be open, which is the question here.
+    match unsafe { libc::fcntl(fd, libc::F_GETFD) } {
+        -1 => Err(io::Error::last_os_error()),
+        flags if flags & libc::FD_CLOEXEC != 0 => Err(Errno::BADF.into()),
+        _ => duplicate_inherited(fd),
+    }
+}
+
 /// Returns the supplementary groups of the peer of a socket, as this process's user namespace numbers them
 /// (`SO_PEERGROUPS` in socket(7)).
 pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> Result<Vec<u32>, Errno> {
@@ -580,13 +632,41 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_passed_only_if_a_program_would_keep_it() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(duplicate_passed(file.as_raw_fd()).is_err());
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+        let passed = duplicate_passed(file.as_raw_fd()).unwrap();
+        assert_eq!(rustix::io::fcntl_getfd(passed).unwrap(), rustix::io::FdFlags::CLOEXEC);
+        assert!(duplicate_passed(1 << 20).is_err());
+    }
+
+    #[test]
+    fn descriptors_change_places_in_a_child_and_nowhere_else() {
+        let files = ["/dev/null", "/dev/zero"].map(|path| std::fs::File::open(path).unwrap());
+        let [null, zero] = files.each_ref().map(|file| file.as_fd());
+        let [of_null, of_zero] = [null, zero].map(|fd| fd.as_raw_fd().unsigned_abs());
+        let device = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).unwrap().st_rdev;
+        let before = [device(null), device(zero)];
+        let mut seen = None;
+        let pid = vfork(&mut |table| {
+            let placed = table.place(&[(of_zero, null), (of_null, zero)]);
+            seen = Some((placed, [device(zero), device(null)], rustix::io::fcntl_getfd(null)));
+            0
+        });
+        waitpid(Pid::from_raw(pid.unwrap()), WaitOptions::empty()).unwrap().unwrap();
+        assert_eq!(seen, Some((Ok(()), before, Ok(rustix::io::FdFlags::empty()))));
+        assert_eq!([device(null), device(zero)], before);
+    }
+
+    #[test]
     fn a_child_that_needs_more_stack_than_it_has_ends_alone() {
         fn deep(level: u64) -> u64 {
             let room = black_box([level; 512]);
             room[0] + if level == 0 { 0 } else { deep(level - 1) }
         }
         let mut seen = 0;
-        let pid = vfork(&mut || {
+        let pid = vfork(&mut |_| {
             seen = 1;
             i32::from(deep(1 << 20) == 0)
         });

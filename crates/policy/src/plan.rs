@@ -173,6 +173,9 @@ pub struct AgentProcess {
     pub workdir: PathBuf,
     /// Who PID 1 is.
     pub init: Init,
+    /// Numbers of descriptors of the caller's that it has besides its streams: 3 or more, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_fd: Vec<u32>,
 }
 
 /// Who PID 1 is.

@@ -7,6 +7,7 @@ pub mod egress;
 pub mod error;
 pub(crate) mod held_secrets;
 pub mod outcome;
+pub mod passed;
 pub(crate) mod remedy;
 pub mod streams;
 pub(crate) mod supervise;

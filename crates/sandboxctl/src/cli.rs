@@ -143,6 +143,8 @@ pub(crate) struct RunArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) life: LifeArgs,
+    #[command(flatten)]
+    pub(crate) pass: PassArgs,
     /// Ask about hosts that no rule says anything of, on the terminal or with --format json by events; the connection waits
     ///
     /// Nothing of the command may be on that terminal: `sandboxctl egress ask NAME` in another one asks for any sandbox with an
@@ -207,6 +209,8 @@ pub(crate) struct ShellArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) life: LifeArgs,
+    #[command(flatten)]
+    pub(crate) pass: PassArgs,
 }
 
 /// Flags that people are used to from container engines. What they ask for is so without them.
@@ -233,6 +237,17 @@ impl EngineHabits {
         }
         Ok(())
     }
+}
+
+/// What a command has open, besides its standard streams.
+#[derive(Args, Debug)]
+pub(crate) struct PassArgs {
+    /// Pass an open descriptor to the command, at the same number: 3 or more
+    ///
+    /// Regular files, pipes, connected Unix stream sockets, /dev/null, /dev/zero and /dev/full can be passed, 16 at most. A pipe
+    /// without a name is relayed, as standard streams are. Nothing else that is open here is open inside.
+    #[arg(long = "pass-fd", value_name = "N")]
+    pub(crate) numbers: Vec<u32>,
 }
 
 /// What a command ends with, besides this program.

@@ -12,6 +12,7 @@ use sandbox::engine::kind::EngineKind;
 use sandbox::provider::container::find::FindError;
 use sandbox::secrets::SecretError;
 use sandbox::session::error::StartError;
+use sandbox::session::passed::PassError;
 use sandbox::state::homes::HomeError;
 use sandbox::state::trust::TrustError;
 use serde::Serialize;
@@ -160,6 +161,36 @@ impl From<StartError> for CommandError {
             Code::PolicyDenied => failure.hint("this is a rule, not a fault: trying again changes nothing"),
             _ => failure,
         }
+    }
+}
+
+/// A descriptor that is not passed.
+impl From<PassError> for CommandError {
+    fn from(error: PassError) -> Self {
+        let (code, hint) = match &error {
+            PassError::Standard(_) => {
+                (Code::UsageInvalid, "leave it out: numbers from 3 on can be passed besides")
+            }
+            PassError::Twice(_) => (Code::UsageInvalid, "name each descriptor once"),
+            PassError::Many(_) => {
+                (Code::UsageInvalid, "share a directory with what the command needs: `--volume HOST:GUEST`")
+            }
+            PassError::High { .. } => (Code::UsageInvalid, "open it at a lower number, such as `5<FILE`"),
+            PassError::Closed(_) => (
+                Code::UsageInvalid,
+                "open it for `sandboxctl`, and not close-on-exec: in a shell by `sandboxctl run --pass-fd 5 -- CMD 5<FILE`",
+            ),
+            PassError::Refused { .. } | PassError::Path(_) => (
+                Code::PolicyDenied,
+                "a regular file, a pipe, a connected Unix stream socket or /dev/null would be allowed",
+            ),
+            PassError::Terminal(_) => (
+                Code::PolicyDenied,
+                "make it one of standard input, output and error, or pass the bytes through a pipe",
+            ),
+            PassError::System { .. } => (Code::StartFailed, "close descriptors that nobody needs"),
+        };
+        Self::message(code, format_args!("--pass-fd: {error}")).hint(hint)
     }
 }
 

@@ -5,7 +5,7 @@
 //! signals and watches its lifeline. When the agent has ended, or the client is gone, everything inside ends.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use nix::sys::signal::{SigSet, Signal};
@@ -22,8 +22,8 @@ use crate::process::command::Command;
 use crate::process::reap::{self, OtherProcesses, Reaped};
 use crate::process::{stdio, terminal};
 use crate::protocol::{
-    CONTROL_FD, ControlSocket, Ending, Event, Failure, InitSpec, RENDEZVOUS_SOCKET, Request, RlimitFallback,
-    Rootfs, Step, Terminal, UserNamespace,
+    CONTROL_FD, ControlSocket, Ending, Event, Failure, Grant, InitSpec, RENDEZVOUS_SOCKET, Request,
+    RlimitFallback, Rootfs, Step, Terminal, UserNamespace,
 };
 use crate::seccomp::{Pid1, SeccompFilter};
 use crate::{capabilities, cgroup, rlimit, seccomp, sys};
@@ -89,6 +89,8 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
         }
     };
     let mut descriptors = control.take_descriptors();
+    let rest = descriptors.split_off(descriptors.len().min(spec.passed.len()));
+    let passed = std::mem::replace(&mut descriptors, rest);
     let proxy = (spec.expected.network == NetworkMode::Allowlist).then(|| descriptors.pop()).flatten();
 
     // 4. The rest of the rootfs, which becomes the root. An engine has connected the standard streams with itself.
@@ -106,13 +108,15 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
         }
         (Rootfs::Own { .. }, None) | (Rootfs::Engine { .. }, Some(_)) => return Ok(125),
     }
-    let cgroups = descriptors;
+    let given = Given { cgroups: descriptors, passed };
+    let grants = given.grants(&spec);
+    spec.grants.extend(grants);
 
-    match start_agent(&mut control, &spec, &cgroups, proxy, &filter) {
+    match start_agent(&mut control, &spec, &given, proxy, &filter) {
         Ok((agent, listeners)) => {
             // Nothing is needed of it any more, and secrets among it are cleared.
             drop(spec);
-            drop(cgroups);
+            drop(given);
             supervise(&mut control, &agent, listeners)
         }
         Err(Refusal::Unexecutable { command, errno }) => {
@@ -123,6 +127,26 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
             control.send(&Event::Failed(failure), &[])?;
             Ok(125)
         }
+    }
+}
+
+/// What the agent's process is given.
+struct Given {
+    /// The cgroups that it enters.
+    cgroups: Vec<OwnedFd>,
+    /// What it has besides its streams, in the order of [`InitSpec::passed`].
+    passed: Vec<OwnedFd>,
+}
+
+impl Given {
+    /// Lists what landlock lets the agent open again, by the numbers that this process knows it by.
+    fn grants(&self, spec: &InitSpec) -> Vec<Grant> {
+        let all = self.passed.iter().zip(&spec.passed);
+        let grants = all.flat_map(|(fd, passed)| {
+            let path = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+            passed.access.iter().map(move |access| Grant { path: path.clone(), access: *access })
+        });
+        grants.collect()
     }
 }
 
@@ -159,7 +183,7 @@ struct RunningAgent {
 fn start_agent(
     control: &mut ControlSocket,
     spec: &InitSpec,
-    cgroups: &[OwnedFd],
+    given: &Given,
     proxy: Option<OwnedFd>,
     filter: &SeccompFilter,
 ) -> Result<(RunningAgent, ProxyListeners), Refusal> {
@@ -212,14 +236,14 @@ fn start_agent(
     // 10. The agent. We stand still until it has executed its command, or has failed to.
     let command = Command::new(&spec.argv, &spec.env).map_err(failed(Step::Command))?;
     let mut unable = None;
-    let pid = sys::vfork(&mut || {
-        unable = Some(become_agent(spec, &command, slave.as_ref(), cgroups));
+    let pid = sys::vfork(&mut |table| {
+        unable = Some(become_agent(spec, &command, slave.as_ref(), given, table));
         125
     });
     let pid = pid.map_err(failed(Step::Fork))?;
 
-    // 15. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
-    //     it, and not when we do.
+    // 15. Our copies of the agent's streams go, and then of what else it was given: whoever reads its output must see its end
+    //     when the agent closes it, and not when we do.
     stdio::replace_by_null().map_err(failed(Step::Stdio))?;
     match unable {
         None => Ok((RunningAgent { pid, others: others(&spec.rootfs), _terminal: slave }, listeners)),
@@ -263,11 +287,22 @@ enum Unable {
 }
 
 /// Takes the last steps of the agent before its command. Returns only what failed.
-fn become_agent(spec: &InitSpec, command: &Command, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Unable {
-    match prepare_agent(spec, slave, cgroups) {
-        // 14. The command, with a clean descriptor table, and signals as a program expects them.
-        Ok(()) => Unable::Execute(command.exec()),
-        Err(unable) => unable,
+fn become_agent(
+    spec: &InitSpec,
+    command: &Command,
+    slave: Option<&OwnedFd>,
+    given: &Given,
+    table: sys::OwnTable,
+) -> Unable {
+    if let Err(unable) = prepare_agent(spec, slave, &given.cgroups) {
+        return unable;
+    }
+    // 14. The command, with a clean descriptor table but for what the caller passes, and signals as a program expects them.
+    let passed = spec.passed.iter().zip(&given.passed);
+    let passed: Vec<_> = passed.map(|(passed, fd)| (passed.number, fd.as_fd())).collect();
+    match sys::close_from_on_exec(3).and_then(|()| table.place(&passed)) {
+        Ok(()) => Unable::Execute(command.exec_here()),
+        Err(errno) => Unable::Prepare(Step::Descriptors, errno),
     }
 }
 

@@ -34,9 +34,15 @@ impl Command {
     /// Executes the command with a clean descriptor table: nothing is open but the three streams, every signal is at its
     /// default and none is blocked (Rust ignores SIGPIPE). Returns only the reason why it could not.
     pub fn exec(&self) -> Errno {
-        if let Err(errno) = sys::close_from_on_exec(3) {
-            return errno;
+        match sys::close_from_on_exec(3) {
+            Ok(()) => self.exec_here(),
+            Err(errno) => errno,
         }
+    }
+
+    /// Executes the command with the descriptors that there are; signals are as for [`Command::exec`]. Returns only the
+    /// reason why it could not.
+    pub(crate) fn exec_here(&self) -> Errno {
         for signal in 1..=64 {
             sys::default_signal(signal);
         }

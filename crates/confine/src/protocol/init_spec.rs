@@ -30,6 +30,8 @@ pub struct InitSpec {
     pub process_limits: ProcessLimits,
     /// The terminal the agent gets, if the client has one.
     pub terminal: Option<Terminal>,
+    /// What the agent gets besides its streams: the first descriptors that come with this message, in this order.
+    pub passed: Vec<Passed>,
     /// What landlock allows; all else is refused.
     pub grants: Vec<Grant>,
     /// TLS that the egress proxy ends itself, if it does.
@@ -63,8 +65,8 @@ pub enum Rootfs {
         /// Limits that no cgroup enforces.
         rlimit_fallback: RlimitFallback,
     },
-    /// A container engine, before it started PID 1. The agent's standard streams are the first three descriptors
-    /// that come with this message.
+    /// A container engine, before it started PID 1. The agent's standard streams are the three descriptors
+    /// that come with this message after [`InitSpec::passed`].
     Engine {
         /// What the engine was asked to enforce.
         limits: Limits,
@@ -85,6 +87,15 @@ pub enum UserNamespace {
     Shared,
     /// Nobody.
     Private,
+}
+
+/// A descriptor of the agent's besides its streams.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Passed {
+    /// Its number: 3 or more, and no other's.
+    pub number: u32,
+    /// What landlock allows with the file behind it, by the name of the descriptor.
+    pub access: Vec<LandlockAccess>,
 }
 
 /// The terminal of the agent.

@@ -24,7 +24,7 @@ pub use self::egress_request::{
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{
     EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, Interception, LandlockAccess, MountedFile,
-    ProcessLimits, RlimitFallback, Rootfs, Terminal, UserNamespace,
+    Passed, ProcessLimits, RlimitFallback, Rootfs, Terminal, UserNamespace,
 };
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
 pub use self::mount_plan::{BindSource, Cover, MountAccess, MountPlan};

@@ -40,6 +40,8 @@ impl Policy {
                 argv: self.argv.clone(),
                 workdir: self.start(&boundaries, facts),
                 init: self.init,
+                // They belong to whoever calls, and no configuration names them.
+                pass_fd: Vec::new(),
             },
             env: self.environment(facts, &parts),
             unset: {

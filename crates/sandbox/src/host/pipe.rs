@@ -37,6 +37,21 @@ pub(crate) struct Pipes<'a>(Vec<Option<PipeRelay<'a>>>);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct PipeSource(usize);
 
+/// The caller's end of a pipe.
+pub(crate) enum Outer<'a> {
+    Borrowed(BorrowedFd<'a>),
+    Owned(OwnedFd),
+}
+
+impl AsFd for Outer<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Borrowed(fd) => *fd,
+            Self::Owned(fd) => fd.as_fd(),
+        }
+    }
+}
+
 enum PipeRelay<'a> {
     Input(Input<'a>),
     Output(Output<'a>),
@@ -44,7 +59,7 @@ enum PipeRelay<'a> {
 
 impl<'a> Pipes<'a> {
     /// Makes a pipe in the place of one of the caller's, and returns the agent's end.
-    pub(crate) fn relay(&mut self, outer: BorrowedFd<'a>, direction: Direction) -> Result<OwnedFd, Errno> {
+    pub(crate) fn relay(&mut self, outer: Outer<'a>, direction: Direction) -> Result<OwnedFd, Errno> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         // One slot: it can be written to when everything in it was read, and a read returns whole writes of up to PIPE_BUF.
         let size = fcntl_setpipe_size(&writer, 1)?;
@@ -72,7 +87,7 @@ impl<'a> Pipes<'a> {
             match relay {
                 Some(PipeRelay::Input(input)) => match input.offer {
                     Offer::None => {
-                        wait(input.outer, PollFlags::IN);
+                        wait(input.outer.as_fd(), PollFlags::IN);
                         wait(input.inner.as_fd(), PollFlags::empty());
                     }
                     Offer::InSlot(_) => wait(input.inner.as_fd(), PollFlags::OUT),
@@ -80,9 +95,9 @@ impl<'a> Pipes<'a> {
                 },
                 Some(PipeRelay::Output(output)) if output.unsent.is_empty() => {
                     wait(output.inner.as_fd(), PollFlags::IN);
-                    wait(output.outer, PollFlags::empty());
+                    wait(output.outer.as_fd(), PollFlags::empty());
                 }
-                Some(PipeRelay::Output(output)) => wait(output.outer, PollFlags::OUT),
+                Some(PipeRelay::Output(output)) => wait(output.outer.as_fd(), PollFlags::OUT),
                 None => {}
             }
         }
@@ -134,7 +149,7 @@ impl<'a> Pipes<'a> {
 /// A pipe that the agent reads. It sees what is at the front of the caller's pipe, and only what it has read is taken out of
 /// that: whoever reads there next finds the rest.
 struct Input<'a> {
-    outer: BorrowedFd<'a>,
+    outer: Outer<'a>,
     inner: OwnedFd,
     null: OwnedFd,
     offer: Offer,
@@ -157,7 +172,7 @@ impl Input<'_> {
             self.settle()?;
         }
         if let Offer::None = self.offer {
-            match tee(self.outer, &self.inner, OFFERED, SpliceFlags::NONBLOCK) {
+            match tee(&self.outer, &self.inner, OFFERED, SpliceFlags::NONBLOCK) {
                 // Nobody can write to the caller's pipe any more, or read from the agent's.
                 Ok(0) | Err(Errno::PIPE) => return Ok(ControlFlow::Break(())),
                 Ok(length) => self.offer = Offer::InSlot(length),
@@ -195,7 +210,7 @@ impl Input<'_> {
 
     fn take(&self, mut length: usize) -> Result<(), Errno> {
         while length > 0 {
-            match splice(self.outer, None, &self.null, None, length, SpliceFlags::NONBLOCK) {
+            match splice(&self.outer, None, &self.null, None, length, SpliceFlags::NONBLOCK) {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Ok(taken) => length -= taken,
                 Err(Errno::INTR) => {}
@@ -217,7 +232,7 @@ impl Drop for Input<'_> {
 
 /// A pipe that the agent writes.
 struct Output<'a> {
-    outer: BorrowedFd<'a>,
+    outer: Outer<'a>,
     inner: OwnedFd,
     /// How much the agent's pipe holds.
     size: usize,
@@ -239,7 +254,7 @@ impl Output<'_> {
             }
         }
         // Copied and not spliced: the kernel joins small writes then, and the caller's pipe holds as many bytes as ever.
-        match write_now(self.outer, &self.unsent) {
+        match write_now(self.outer.as_fd(), &self.unsent) {
             Ok(length) => drop(self.unsent.drain(..length)),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(Errno::PIPE) => return Ok(ControlFlow::Break(())),
@@ -307,7 +322,7 @@ mod tests {
         let (mut reader, mut writer) = pipe();
         writer.write_all(given).unwrap();
         let mut pipes = Pipes::default();
-        let mut inner = File::from(pipes.relay(reader.as_fd(), Direction::ToAgent).unwrap());
+        let mut inner = File::from(pipes.relay(Outer::Borrowed(reader.as_fd()), Direction::ToAgent).unwrap());
         turn(&mut pipes);
         agent(&mut pipes, &mut inner);
         drop((pipes, inner, writer));
@@ -380,7 +395,7 @@ mod tests {
     fn an_end_on_one_side_is_one_on_the_other() {
         let (reader, writer) = pipe();
         let mut pipes = Pipes::default();
-        let mut agent = File::from(pipes.relay(reader.as_fd(), Direction::ToAgent).unwrap());
+        let mut agent = File::from(pipes.relay(Outer::Borrowed(reader.as_fd()), Direction::ToAgent).unwrap());
         turn(&mut pipes);
         drop(writer);
         turn(&mut pipes);
@@ -389,7 +404,8 @@ mod tests {
 
         let (reader, writer) = pipe();
         let mut pipes = Pipes::default();
-        let mut agent = File::from(pipes.relay(writer.as_fd(), Direction::FromAgent).unwrap());
+        let mut agent =
+            File::from(pipes.relay(Outer::Borrowed(writer.as_fd()), Direction::FromAgent).unwrap());
         agent.write_all(b"abc").unwrap();
         assert!(!pipes.is_delivered());
         turn(&mut pipes);
@@ -421,7 +437,8 @@ mod tests {
     fn a_pipe_that_is_full_keeps_nobody_waiting() {
         let (mut reader, writer) = pipe();
         let mut pipes = Pipes::default();
-        let mut agent = File::from(pipes.relay(writer.as_fd(), Direction::FromAgent).unwrap());
+        let mut agent =
+            File::from(pipes.relay(Outer::Borrowed(writer.as_fd()), Direction::FromAgent).unwrap());
         // Small writes share a page, as they do in the caller's own pipe.
         for _ in 0..650 {
             agent.write_all(&[b'x'; 100]).unwrap();

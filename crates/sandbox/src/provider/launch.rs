@@ -13,6 +13,7 @@ use crate::secrets;
 use crate::session::attendance::Parent;
 use crate::session::egress::{EgressProgram, SecretRenewer};
 use crate::session::outcome::Notice;
+use crate::session::passed::PassedDescriptor;
 use crate::session::streams::Stdio;
 
 /// One run of a plan, as the caller asks for it.
@@ -22,6 +23,8 @@ pub struct Launch<'a> {
     pub secrets: &'a mut secrets::SecretReader<'a>,
     /// Where the standard streams lead.
     pub streams: Stdio,
+    /// What the plan passes besides, by its numbers.
+    pub passed: Vec<PassedDescriptor>,
     /// PID 1 of a native sandbox, where it was known early that there would be one; its streams are those of this process.
     pub early: Option<EarlyInit>,
     /// Who asks: under sudo not root, but the user behind it.

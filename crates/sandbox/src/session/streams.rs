@@ -1,22 +1,23 @@
-//! The standard streams of the agent.
+//! The streams of the agent: the standard ones, and what else the caller passes.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use policy::plan::FileId;
+use policy::plan::{FileId, Plan};
 use policy::rules::limits::Bytes;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
 use confine::process::terminal::{self, Pty};
-use confine::protocol::{Grant, LandlockAccess};
+use confine::protocol::{Grant, LandlockAccess, Passed};
 
 use crate::host::beneath::file_id;
 use crate::host::capture::Capture;
-use crate::host::pipe::{Direction, Pipes};
+use crate::host::pipe::{Direction, Outer, Pipes};
 use crate::host::terminal::{Ends, Relay, StreamKind, check_stream};
 use crate::session::error::StartError;
+use crate::session::passed::PassedDescriptor;
 
 /// Where the standard streams of the agent lead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,9 +36,14 @@ pub(crate) struct Owner {
     pub(crate) gid: u32,
 }
 
-/// Where the agent's three streams lead, on our side and on its.
+/// Where the agent's streams lead, on our side and on its.
 pub(crate) struct Streams {
+    /// The three standard streams, and then what else is passed.
     inside: Vec<Inside>,
+    /// The numbers of what else is passed.
+    passed: Vec<u32>,
+    /// Which of the caller's pipes are relayed, and at which place of `inside`.
+    relayed: Vec<(PipeId, usize)>,
     /// Which of the three are the agent's own terminal.
     pub(crate) terminal: [bool; 3],
     /// Standard output and error, where they are captured.
@@ -61,6 +67,9 @@ impl OwnTerminal {
         self.numbers.iter().map(move |number| Grant { path: path(number), access: LandlockAccess::Terminal })
     }
 }
+
+/// Which pipe it is, and which way it leads.
+type PipeId = (FileId, Direction);
 
 enum Inside {
     Ours(u8),
@@ -89,44 +98,83 @@ impl Streams {
                     vec![Inside::Made(null().map_err(failed)?), Inside::Made(out), Inside::Made(err)];
                 Ok(Self {
                     inside,
+                    passed: Vec::new(),
+                    relayed: Vec::new(),
                     terminal: [false; 3],
                     captures: Some([stdout, stderr]),
                     pipes: Pipes::default(),
                 })
             }
             Stdio::Inherit => {
-                let mut terminal = [false; 3];
-                let mut inside: Vec<Inside> = Vec::new();
-                let (mut pipes, mut relayed) = (Pipes::default(), [None; 3]);
+                let mut streams = Self {
+                    inside: Vec::new(),
+                    passed: Vec::new(),
+                    relayed: Vec::new(),
+                    terminal: [false; 3],
+                    captures: None,
+                    pipes: Pipes::default(),
+                };
                 for (at, name) in (0..).zip(["input", "output", "error"]) {
                     let kind = check_stream(standard(at)).map_err(|error| StartError::Refused {
                         asked: format!("standard {name}"),
                         reason: error.to_string(),
                         remedy: "a pipe, a socket, a file, a terminal or /dev/null would be allowed".into(),
                     })?;
-                    terminal[usize::from(at)] = kind == StreamKind::Terminal;
-                    inside.push(match kind {
+                    streams.terminal[usize::from(at)] = kind == StreamKind::Terminal;
+                    let stream = match kind {
                         // The caller's terminal is never handed over: a pty of the agent's own comes in this place.
                         StreamKind::Terminal => Inside::Made(null().map_err(failed)?),
                         StreamKind::Pipe if is_nameless(standard(at)) => {
-                            let pipe = pipe(at).map_err(|errno| failed(errno.into()))?;
-                            let same = relayed.iter().position(|other| *other == Some(pipe));
-                            relayed[usize::from(at)] = Some(pipe);
-                            Inside::Made(match same {
-                                // What is written to both keeps its order.
-                                Some(same) => inside[same].as_fd().try_clone_to_owned().map_err(failed)?,
-                                None => pipes
-                                    .relay(standard(at), pipe.1)
-                                    .and_then(|made| give(made, agent))
-                                    .map_err(|errno| failed(errno.into()))?,
-                            })
+                            let pipe = pipe(standard(at), at == 0).map_err(|errno| failed(errno.into()))?;
+                            streams.relay_pipe(Outer::Borrowed(standard(at)), pipe, agent).map_err(failed)?
                         }
                         _ => Inside::Ours(at),
-                    });
+                    };
+                    streams.inside.push(stream);
                 }
-                Ok(Self { inside, terminal, captures: None, pipes })
+                Ok(streams)
             }
         }
+    }
+
+    /// Adds what else the plan passes: by the numbers of the plan, as what the caller has at these numbers.
+    pub(crate) fn pass(
+        &mut self,
+        plan: &Plan,
+        descriptors: Vec<PassedDescriptor>,
+        agent: Owner,
+    ) -> Result<(), StartError> {
+        let mut descriptors: Vec<_> = descriptors.into_iter().map(PassedDescriptor::into_parts).collect();
+        for number in &plan.agent.pass_fd {
+            let step = |source| StartError::Step {
+                step: format!("passing descriptor {number}"),
+                source,
+                remedy: None,
+            };
+            let at = descriptors.iter().position(|(other, _)| other == number);
+            let (_, fd) = descriptors.swap_remove(at.ok_or_else(|| step(Errno::BADF.into()))?);
+            let stream = if matches!(check_stream(&fd), Ok(StreamKind::Pipe)) && is_nameless(fd.as_fd()) {
+                let pipe = pipe(fd.as_fd(), false).map_err(|errno| step(errno.into()))?;
+                self.relay_pipe(Outer::Owned(fd), pipe, agent).map_err(step)?
+            } else {
+                Inside::Made(fd)
+            };
+            self.inside.push(stream);
+            self.passed.push(*number);
+        }
+        Ok(())
+    }
+
+    /// Makes a pipe of the agent's own in the place of one of the caller's. What is written to two numbers of one pipe keeps
+    /// its order, and what is read from two is read once: so they are one inside, too.
+    fn relay_pipe(&mut self, outer: Outer<'static>, pipe: PipeId, agent: Owner) -> io::Result<Inside> {
+        let same = self.relayed.iter().find(|(other, _)| *other == pipe);
+        let made = match same {
+            Some((_, at)) => self.inside[*at].as_fd().try_clone_to_owned()?,
+            None => give(self.pipes.relay(outer, pipe.1)?, agent)?,
+        };
+        self.relayed.push((pipe, self.inside.len()));
+        Ok(Inside::Made(made))
     }
 
     /// Returns the streams that PID 1 starts with.
@@ -134,25 +182,25 @@ impl Streams {
         [0, 1, 2].map(|at| self.inside[at].as_fd())
     }
 
+    /// Returns what is passed besides.
+    pub(crate) fn passed(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.inside.iter().skip(3).map(AsFd::as_fd)
+    }
+
+    /// Lists what is passed besides, in the same order, as PID 1 has to know it.
+    pub(crate) fn passed_as(&self) -> Vec<Passed> {
+        let all = self.passed.iter().zip(self.passed());
+        all.map(|(number, fd)| Passed { number: *number, access: access(fd).to_vec() }).collect()
+    }
+
     /// Lists what landlock lets the agent open again: programs know their streams as `/dev/stdin`, `/dev/stdout` and
-    /// `/dev/stderr` too. Each is granted what the stream itself can do and no more: whoever holds one that can be
-    /// written can also cut the file off and write anywhere in it, see ftruncate(2) and `F_SETFL` in fcntl(2).
+    /// `/dev/stderr` too.
     pub(crate) fn grants(&self) -> impl Iterator<Item = Grant> {
         let grants = |(number, stream): (usize, BorrowedFd<'_>)| {
-            let flags = rustix::fs::fcntl_getfl(stream).unwrap_or(OFlags::PATH);
-            let access: &[LandlockAccess] = match flags & OFlags::RWMODE {
-                _ if flags.contains(OFlags::PATH) => &[],
-                OFlags::RDONLY => &[LandlockAccess::Read],
-                OFlags::WRONLY => &[LandlockAccess::Write],
-                _ => &[LandlockAccess::Read, LandlockAccess::Write],
-            };
             let path = Path::new("/proc/self/fd").join(number.to_string());
-            access.iter().map(move |access| Grant { path: path.clone(), access: *access })
+            access(stream).iter().map(move |access| Grant { path: path.clone(), access: *access })
         };
-        let files = |(_, stream): &(usize, BorrowedFd<'_>)| {
-            matches!(check_stream(stream), Ok(StreamKind::File | StreamKind::Pipe))
-        };
-        self.inside().into_iter().enumerate().filter(files).flat_map(grants)
+        self.inside().into_iter().enumerate().flat_map(grants)
     }
 
     /// Returns the caller's terminals among them, if there are any.
@@ -199,6 +247,19 @@ impl Streams {
     }
 }
 
+/// Returns what landlock allows with a stream by its name: what the stream itself can do and no more. Whoever holds one that
+/// can be written can also cut the file off and write anywhere in it, see ftruncate(2) and `F_SETFL` in fcntl(2).
+fn access(stream: BorrowedFd<'_>) -> &'static [LandlockAccess] {
+    let flags = rustix::fs::fcntl_getfl(stream).unwrap_or(OFlags::PATH);
+    match (check_stream(stream), flags & OFlags::RWMODE) {
+        (Ok(StreamKind::File | StreamKind::Pipe), _) if flags.contains(OFlags::PATH) => &[],
+        (Ok(StreamKind::File | StreamKind::Pipe), OFlags::RDONLY) => &[LandlockAccess::Read],
+        (Ok(StreamKind::File | StreamKind::Pipe), OFlags::WRONLY) => &[LandlockAccess::Write],
+        (Ok(StreamKind::File | StreamKind::Pipe), _) => &[LandlockAccess::Read, LandlockAccess::Write],
+        _ => &[],
+    }
+}
+
 fn standard(number: u8) -> BorrowedFd<'static> {
     match number {
         0 => rustix::stdio::stdin(),
@@ -214,13 +275,13 @@ pub(crate) fn is_nameless(pipe: BorrowedFd<'_>) -> bool {
 }
 
 /// Returns which pipe a stream is, and which way it leads.
-fn pipe(number: u8) -> Result<(FileId, Direction), Errno> {
-    let direction = match (rustix::fs::fcntl_getfl(standard(number))? & OFlags::RWMODE, number) {
+fn pipe(stream: BorrowedFd<'_>, is_input: bool) -> Result<PipeId, Errno> {
+    let direction = match (rustix::fs::fcntl_getfl(stream)? & OFlags::RWMODE, is_input) {
         (OFlags::WRONLY, _) => Direction::FromAgent,
-        (OFlags::RDONLY, _) | (_, 0) => Direction::ToAgent,
+        (OFlags::RDONLY, _) | (_, true) => Direction::ToAgent,
         _ => Direction::FromAgent,
     };
-    Ok((file_id(&rustix::fs::fstat(standard(number))?), direction))
+    Ok((file_id(&rustix::fs::fstat(stream)?), direction))
 }
 
 /// Makes the agent the owner of what was made for it: programs open their streams again, as `/dev/stdout`.

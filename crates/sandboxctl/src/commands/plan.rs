@@ -46,6 +46,9 @@ fn text(plan: &Plan) -> String {
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
     line("workdir", &escape::path(&plan.agent.workdir));
+    for number in &plan.agent.pass_fd {
+        line("descriptor", &number);
+    }
     for Boundary { name, host, guest, kind, mode, execution, hide, worktrees, obeyed_as, .. } in
         &plan.boundaries
     {

@@ -24,6 +24,7 @@ use sandbox::secrets::{self, SecretError, SecretFailure, SecretValue, SourceCont
 use sandbox::session::attendance::Parent;
 use sandbox::session::egress::{EgressProgram, Living, Questions};
 use sandbox::session::outcome::{End, Notice};
+use sandbox::session::passed::PassedDescriptor;
 use sandbox::session::streams::Stdio;
 use tracing::{debug, info};
 
@@ -54,11 +55,14 @@ pub(crate) fn run(
     args.habits.check()?;
     let asker = args.ask.then(|| Asker::find(ui)).transpose()?;
     let parent = self::parent(args.life, parent)?;
+    let passed = PassedDescriptor::inherited(&args.pass.numbers)?;
     let mut early = Early::new(ui, &context, &args.show);
-    let loaded =
+    let mut loaded =
         load::plan(ui, &context, &args.request, args.argv, &mut |provider| early.on_known(provider))?;
     let early = early.init;
-    carry_out(ui, context, loaded, early, &args.show, parent.as_ref(), asker.as_ref())
+    loaded.plan.agent.pass_fd = args.pass.numbers;
+    let start = Start { early, passed, parent: parent.as_ref(), asker: asker.as_ref() };
+    carry_out(ui, context, loaded, start, &args.show)
 }
 
 /// PID 1 of the sandbox, which is started as soon as it is known that there will be one of ours.
@@ -97,16 +101,23 @@ pub(super) fn parent(life: LifeArgs, parent: io::Result<Parent>) -> Result<Optio
         .map_err(Into::into)
 }
 
+/// What a plan is carried out with.
+pub(super) struct Start<'a> {
+    pub(super) early: Option<EarlyInit>,
+    pub(super) passed: Vec<PassedDescriptor>,
+    pub(super) parent: Option<&'a Parent>,
+    pub(super) asker: Option<&'a Asker>,
+}
+
 /// Runs a plan, or shows it when that is all the caller wants.
 pub(super) fn carry_out(
     ui: &Ui,
     mut context: Context,
     mut loaded: Loaded,
-    early: Option<EarlyInit>,
+    start: Start<'_>,
     show: &ShowArgs,
-    parent: Option<&Parent>,
-    asker: Option<&Asker>,
 ) -> Result<ExitCode, CommandError> {
+    let Start { early, passed: descriptors, parent, asker } = start;
     if asker.is_some() && !matches!(loaded.plan.network, Network::Allowlist { .. }) {
         let message = "--ask: there is nothing to ask about, because the network is no allow-list of hosts";
         return Err(CommandError::message(Code::UsageInvalid, message)
@@ -155,6 +166,7 @@ pub(super) fn carry_out(
             sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent))
         },
         streams: stdio(ui),
+        passed: descriptors,
         early,
         caller,
         state: &state,

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use sandbox::session::attendance::Parent;
+use sandbox::session::passed::PassedDescriptor;
 
 use crate::cli::ShellArgs;
 use crate::context::Context;
@@ -20,6 +21,7 @@ pub(crate) fn shell(
     args: &ShellArgs,
 ) -> Result<ExitCode, CommandError> {
     let parent = super::run::parent(args.life, parent)?;
+    let passed = PassedDescriptor::inherited(&args.pass.numbers)?;
     let mut early = super::run::Early::new(ui, &context, &args.show);
     let mut loaded =
         load::plan(ui, &context, &args.request, login_shell(), &mut |provider| early.on_known(provider))?;
@@ -29,7 +31,9 @@ pub(crate) fn shell(
         loaded.plan.agent.argv = ["sh", "-c", either].map(OsString::from).to_vec();
     }
     let early = early.init;
-    super::run::carry_out(ui, context, loaded, early, &args.show, parent.as_ref(), None)
+    loaded.plan.agent.pass_fd.clone_from(&args.pass.numbers);
+    let start = super::run::Start { early, passed, parent: parent.as_ref(), asker: None };
+    super::run::carry_out(ui, context, loaded, start, &args.show)
 }
 
 // Native and local sandboxes see the host's programs, so the host is where to look.

@@ -17,6 +17,7 @@ mod names;
 mod obeyed;
 mod origin;
 mod own_git;
+mod passed;
 mod pid_1;
 mod propagation;
 mod refused;

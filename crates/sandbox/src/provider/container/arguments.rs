@@ -409,6 +409,7 @@ mod tests {
                 argv: vec!["true".into()],
                 workdir: "/workspace".into(),
                 init: Init::Supervise,
+                pass_fd: Vec::new(),
             },
             env: Vec::new(),
             git: None,

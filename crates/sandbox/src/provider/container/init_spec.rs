@@ -48,6 +48,7 @@ pub(super) fn of(
         umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
         process_limits: ProcessLimits::of(&plan.limits),
         terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
+        passed: streams.passed_as(),
         grants: init_spec::grants(plan, &arguments::TMPFS_PATHS)
             .into_iter()
             .chain(streams.grants())

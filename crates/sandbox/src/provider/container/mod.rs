@@ -60,6 +60,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         plan,
         secrets,
         streams,
+        passed,
         early: _,
         caller,
         state,
@@ -85,6 +86,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 4. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, user.agent.owner())?;
+    streams.pass(plan, passed, user.agent.owner())?;
     let terminal = streams.open_terminal(user.agent.owner())?;
 
     // 5. The image. It is fetched now or not at all.
@@ -233,7 +235,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let spec = InitSpec { interception, ..spec };
     let relay = streams.relay(terminal.as_ref())?;
     let port = egress.as_mut().and_then(EgressProxy::take_port);
-    let descriptors: Vec<_> = streams.inside().into_iter().chain(port.as_ref().map(AsFd::as_fd)).collect();
+    let port_fd = port.as_ref().map(AsFd::as_fd);
+    let descriptors: Vec<_> = streams.passed().chain(streams.inside()).chain(port_fd).collect();
     let sent = control.send(&Request::Start(Box::new(spec)), &descriptors);
     drop(port);
     match sent {

@@ -40,8 +40,21 @@ mod limits;
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, early, caller, state, locks, egress, renew, parent, notice, .. } =
-        launch;
+    let Launch {
+        plan,
+        secrets,
+        streams,
+        passed,
+        early,
+        caller,
+        state,
+        locks,
+        egress,
+        renew,
+        parent,
+        notice,
+        ..
+    } = launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
@@ -59,6 +72,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let started = started.unwrap_or_else(|| StartedInit::start(&host, limits.clone_into_cgroup()))?;
     let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
         (host, started);
+    streams.pass(plan, passed, agent.owner())?;
     limits.apply()?;
     send(&mut control, &Request::Mount(builder.temporary(limits.tmpfs())), &[])?;
     if idmap::makes_trees() {
@@ -113,7 +127,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let spec = init_spec(plan, mounts, hidden, &secrets, &streams, &limits, &agent)?;
     let spec = InitSpec { interception, ..spec };
     let port = egress.as_mut().and_then(EgressProxy::take_port);
-    send_init_spec(&mut control, spec, &limits, port.as_ref())?;
+    send_init_spec(&mut control, spec, &streams, &limits, port.as_ref())?;
     drop(port);
     drop(secrets);
     streams.close_inside();
@@ -180,6 +194,7 @@ fn recorded(error: RecordError) -> StartError {
 fn send_init_spec(
     control: &mut ControlSocket,
     mut spec: InitSpec,
+    streams: &Streams,
     limits: &LimitEnforcement<'_>,
     port: Option<&OwnedFd>,
 ) -> Result<(), StartError> {
@@ -188,7 +203,8 @@ fn send_init_spec(
         Rootfs::Engine { .. } => Vec::new(),
     };
     let port = port.map(AsFd::as_fd);
-    let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).chain(port).collect();
+    let trees = trees.iter().map(AsFd::as_fd);
+    let descriptors: Vec<_> = streams.passed().chain(trees).chain(limits.tasks()).chain(port).collect();
     send(control, &Request::Start(Box::new(spec)), &descriptors)
 }
 
@@ -235,6 +251,7 @@ fn init_spec(
         umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
         process_limits: ProcessLimits::of(&plan.limits),
         terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
+        passed: streams.passed_as(),
         grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))
             .into_iter()
             .chain(streams.grants())
