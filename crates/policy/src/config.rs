@@ -10,7 +10,7 @@ use self::problem::{Located, Location, Problem};
 pub use self::setting::{ConfigFile, List, PathBase, Setting};
 pub use self::table::{
     AgentTable, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable, LifecycleTable,
-    LimitsTable, NativeTable, NetworkTable, ProtectTable, SecretTable, SharedDirTable,
+    LimitsTable, NativeTable, NetworkTable, ProtectTable, SecretTable, SharedDirTable, SocketTable,
 };
 pub use self::value::{Expose, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 
@@ -55,6 +55,8 @@ pub struct Config {
     pub has_shared_dirs: Option<Location>,
     /// Directories of the host, by name.
     pub shared_dirs: BTreeMap<String, Located<SharedDirTable>>,
+    /// Sockets of the host, by name.
+    pub sockets: BTreeMap<String, Located<SocketTable>>,
     pub env: EnvTable,
     /// Credentials, by name.
     pub secrets: BTreeMap<String, Located<SecretTable>>,

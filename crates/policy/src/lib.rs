@@ -19,5 +19,5 @@ pub mod text;
 
 pub use self::policy::{
     BoundaryRequest, HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, Policy, Presence,
-    Purpose, ToolchainParts, Unavailable, without_containers,
+    Purpose, SocketRequest, ToolchainParts, Unavailable, without_containers,
 };

@@ -41,6 +41,9 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// Host directories inside the sandbox. No host path lies within another's.
     pub boundaries: Vec<Boundary>,
+    /// Sockets of the host that the agent may connect to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<Socket>,
     /// Toolchains of the host, read-only inside at the same path.
     pub expose: Vec<Exposed>,
     /// Links to exposed toolchains, as they are on the host.
@@ -267,6 +270,19 @@ pub enum SecretSource {
     File(#[serde(with = "json_bytes::path")] PathBuf),
     /// What a command prints, run by `sh -c`; one trailing newline is not part of the value.
     Command(String),
+}
+
+/// A Unix socket of the host that the agent may connect to: bytes are relayed, and no descriptors.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Socket {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The socket on the host, with every link resolved.
+    #[serde(with = "json_bytes::path")]
+    pub host: PathBuf,
+    /// Where the sandbox has it.
+    #[serde(with = "json_bytes::path")]
+    pub guest: PathBuf,
 }
 
 /// A named directory, or file, with a mode.

@@ -11,6 +11,7 @@ pub use self::boundary::{BoundaryRequest, Presence, Purpose};
 pub use self::facts::{
     HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, ToolchainParts, Unavailable,
 };
+pub use self::sockets::SocketRequest;
 use crate::config::defaults::{DEPTH, IMAGE};
 use crate::config::effective::Effective;
 use crate::config::key;
@@ -32,6 +33,7 @@ mod environment;
 mod facts;
 mod lower;
 mod rootfs;
+mod sockets;
 mod workdir;
 mod worktree;
 
@@ -49,6 +51,7 @@ pub struct Policy {
     secrets: Vec<plan::Secret>,
     routes: Vec<plan::Route>,
     wanted: Vec<BoundaryRequest>,
+    sockets: Vec<SocketRequest>,
     boundaries: GuestBoundaries,
     repository: RepositoryAccess,
     expose: Vec<Located<Expose>>,
@@ -77,6 +80,7 @@ impl Policy {
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);
         check::home(config, provider, &wanted, &mut problems);
+        let sockets = sockets::wanted(config, &mut problems);
         let boundaries = boundary::rules(&wanted, protected.clone());
         let workdir = boundary::start(config, &wanted, working_directory, &mut problems);
         problem::sort(&mut problems);
@@ -100,6 +104,7 @@ impl Policy {
             secrets,
             routes,
             wanted,
+            sockets,
             boundaries,
             repository: config.git.repository.as_ref().map(|one| one.value).unwrap_or_default(),
             expose: config
@@ -148,6 +153,11 @@ impl Policy {
     /// Returns the directories to look up on the host.
     pub fn boundaries(&self) -> &[BoundaryRequest] {
         &self.wanted
+    }
+
+    /// Returns the sockets to look up on the host.
+    pub fn sockets(&self) -> &[SocketRequest] {
+        &self.sockets
     }
 
     /// Drops what a sandbox has from its start: directories of the host, its network, and the routes of its egress proxy.

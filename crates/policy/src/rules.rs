@@ -12,6 +12,7 @@ pub mod path;
 pub mod provider;
 pub mod rootfs;
 pub mod shared_dir;
+pub mod socket;
 pub mod upstream;
 pub mod url_path;
 pub mod user;

@@ -18,6 +18,7 @@ use policy::rules::home::Home;
 use policy::rules::limits::Limits;
 use policy::rules::path::PathAccess;
 use policy::rules::shared_dir::PathKind;
+use policy::rules::socket::SocketSource;
 use policy::rules::verdict::Decision;
 use policy::{
     BoundaryRequest, HostDirectory, HostFacts, HostHome, LinkedWorktree, Policy, Presence, ToolchainParts,
@@ -68,6 +69,11 @@ fn facts(policy: &Policy) -> HostFacts {
         Home::Named(name) => Some(name.clone()),
     };
     HostFacts {
+        sockets: policy
+            .sockets()
+            .iter()
+            .map(|wanted| (wanted.name.clone(), Ok(led(&wanted.source))))
+            .collect(),
         absent: absent.into_iter().map(|wanted| wanted.name.clone()).collect(),
         home: home.map(|name| HostHome { host: Path::new("/state/homes").join(&name), name, file_id: None }),
         name: "quick-fox".to_owned(),
@@ -84,6 +90,13 @@ fn facts(policy: &Policy) -> HostFacts {
         uid: 1001,
         homes: vec!["/home/me".into()],
         allowed_root: None,
+    }
+}
+
+fn led(source: &SocketSource) -> PathBuf {
+    match source {
+        SocketSource::Path(path) => policy::rules::path::normalise(path),
+        SocketSource::Variable(_) => "/tmp/ssh-x/agent.1".into(),
     }
 }
 
@@ -367,6 +380,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
 fn needed_beside(key: &str) -> &'static [(&'static str, &'static str)] {
     match key.split('.').next() {
         Some("shared_dirs") => &[("shared_dirs.x.host", "\"x\""), ("shared_dirs.x.guest", "\"/x\"")],
+        Some("sockets") => &[("sockets.x.host", "\"/run/x.sock\"")],
         Some("secrets") => &[
             ("secrets.x.mode", "\"inject\""),
             ("secrets.x.env_var", "\"X\""),
@@ -473,4 +487,46 @@ fn every_key_changes_the_plan_or_the_image_or_is_refused() {
         settings.push((&path, value));
         assert!(carried_out(&settings) != without, "{path} = {value} changes nothing");
     }
+}
+
+#[test]
+fn a_socket_is_where_programs_look_for_it_or_in_run() {
+    let text = r#"
+        [sockets]
+        ssh = { host = "env:SSH_AUTH_SOCK" }
+        db = { host = "/run/postgresql/.s.PGSQL.5432" }
+        gpg = { host = "~/.gnupg/S.gpg-agent", env_var = "GPG_SOCKET" }
+        other = { host = "/srv/other", guest = "/tmp/a/b" }
+    "#;
+    let plan = plan(text);
+    let places: Vec<_> = plan.sockets.iter().map(|socket| socket.guest.to_str().unwrap()).collect();
+    assert_eq!(places, ["/run/postgresql/.s.PGSQL.5432", "/run/gpg.sock", "/tmp/a/b", "/tmp/ssh-x/agent.1"]);
+    assert_eq!(variable(&plan, "SSH_AUTH_SOCK").unwrap(), "/tmp/ssh-x/agent.1");
+    assert_eq!(variable(&plan, "GPG_SOCKET").unwrap(), "/run/gpg.sock");
+    // Without isolation it is the socket itself.
+    let policy = policy(&format!("provider = \"local\"\n{text}"));
+    let local = policy.plan(&facts(&policy)).unwrap();
+    assert_eq!(local.sockets, []);
+    assert_eq!(variable(&local, "GPG_SOCKET").unwrap(), "/home/me/.gnupg/S.gpg-agent");
+}
+
+#[test]
+fn a_socket_that_the_agent_could_replace_or_that_has_no_place_is_refused() {
+    let refused = |text: &str| {
+        let policy = policy(text);
+        policy.plan(&facts(&policy)).map_or_else(|problems| problems[0].message.clone(), |_| String::new())
+    };
+    for host in ["./run/app.sock", "/home/me/project/app.sock", "../project/x"] {
+        let text = format!("sockets.x.host = \"{host}\"");
+        assert!(refused(&text).contains("lies in `workspace`, which the agent can write"), "{host}");
+    }
+    let read_only = "sockets.x.host = \"./x\"\nshared_dirs.workspace = { host = \".\", guest = \"/workspace\", mode = \"ro\" }";
+    assert_eq!(refused(read_only), "", "the control");
+    let twice = "[sockets]\na = { host = \"/srv/a\", guest = \"/run/s\" }\nb = { host = \"/srv/b\", guest = \"/run/s/t\" }";
+    assert_eq!(refused(twice), "nothing can be at /run/s/t: `a` is there");
+    let shared = "sockets.a = { host = \"/srv/a\", guest = \"/tmp/d/s\" }\nshared_dirs.d = { host = \"d\", guest = \"/tmp/d\" }";
+    assert_eq!(refused(shared), "nothing can be at /tmp/d/s: `d` is there");
+    let set = "env.set.X = \"1\"\nsockets.a = { host = \"/srv/a\", env_var = \"X\" }";
+    let problems = self::refused([project(set)]);
+    assert!(problems[0].message.contains("`X` is asked for in two ways"), "{problems:?}");
 }

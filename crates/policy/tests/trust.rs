@@ -44,6 +44,8 @@ const WIDENING: &[(&str, &str)] = &[
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"link-to-hooks\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"hooks-of-bare\", guest = \"/x\" }"),
     ("secrets.x", "secrets.x = { mode = \"inject\", env_var = \"X\", source = \"env:X\" }"),
+    ("sockets.x", "sockets.x.host = \"/run/x.sock\""),
+    ("sockets.x", "sockets.x.host = \"env:SSH_AUTH_SOCK\""),
     ("env.pass", "env.pass = [\"LANG\", \"AWS_SECRET_ACCESS_KEY\"]"),
     ("network.mode", "network.mode = \"allowlist\""),
     ("network.mode", "network.mode = \"open\""),
@@ -163,7 +165,11 @@ fn every_key_of_the_table_does_what_the_table_says() {
             TrustRule::Free => assert!(!listed, "{} is said to be free", key.path),
         }
         let table = matches!(key.kind, ValueKind::Table | ValueKind::Named(_));
-        if key.trust == TrustRule::Free && !table && !key.path.starts_with("secrets") {
+        if key.trust == TrustRule::Free
+            && !table
+            && !key.path.starts_with("secrets")
+            && !key.path.starts_with("sockets")
+        {
             let needed = if key.path.starts_with("shared_dirs") {
                 "shared_dirs.x.host = \"x\"\nshared_dirs.x.guest = \"/x\"\n"
             } else {

@@ -161,6 +161,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             pass_fd: Vec::new(),
         },
         env: Vec::new(),
+        sockets: Vec::new(),
         git: None,
         secrets: Vec::new(),
         routes: Vec::new(),

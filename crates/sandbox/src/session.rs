@@ -9,5 +9,6 @@ pub(crate) mod held_secrets;
 pub mod outcome;
 pub mod passed;
 pub(crate) mod remedy;
+pub(crate) mod sockets;
 pub mod streams;
 pub(crate) mod supervise;

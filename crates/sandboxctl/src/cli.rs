@@ -302,6 +302,9 @@ pub(crate) struct PlanRequest {
     /// Share a directory, or a file with `:ro`; options after a comma: noexec, optional
     #[arg(short, long, value_name = "HOST:GUEST[:ro]")]
     pub(crate) volume: Vec<String>,
+    /// Let the command connect to a Unix socket of the host; HOST is a path, or env:NAME for the one that a variable names
+    #[arg(long, value_name = "HOST[:GUEST]")]
+    pub(crate) socket: Vec<String>,
     #[command(flatten)]
     pub(crate) keys: KeyFlags,
     /// The platform of the image, where it is not the engine's own

@@ -17,7 +17,7 @@ use sandbox::host::toolchain::search::{Crates, HostContext, Toolchains};
 
 use crate::context::Context;
 use crate::directories::{self, Directories};
-use crate::git_identity;
+use crate::{git_identity, sockets};
 
 /// Looks up every directory and toolchain that the policy names.
 pub(crate) fn gather(
@@ -38,6 +38,11 @@ pub(crate) fn gather(
             .map(|wanted| (wanted.name.clone(), directories.resolve(context, wanted)))
             .collect(),
         absent: absent.into_iter().map(|wanted| wanted.name.clone()).collect(),
+        sockets: policy
+            .sockets()
+            .iter()
+            .map(|wanted| (wanted.name.clone(), sockets::find(context, directories, wanted)))
+            .collect(),
         home: None,
         git: git_identity::find(context),
         workdir: directories::check_workdir(context, policy),

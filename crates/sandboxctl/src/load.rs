@@ -18,6 +18,7 @@ use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths
 use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider, Route, Secret, Variable};
 use policy::rules::home::Home;
+use policy::rules::socket::controls;
 use policy::text::escape;
 use policy::{HostFacts, Policy, without_containers};
 use sandbox::engine::Engine;
@@ -124,6 +125,14 @@ pub(crate) fn plan(
     for wanted in policy.boundaries().iter().filter(|wanted| facts.absent.contains(&wanted.name)) {
         let (host, name) = (escape::path(&wanted.host), &wanted.name);
         ui.note(format_args!("{host} does not exist, so \"{name}\", which is optional, is not shared"));
+    }
+    for socket in &plan.sockets {
+        if let Some(what) = controls(&socket.host) {
+            let host = escape::path(&socket.host);
+            ui.warning(format_args!(
+                "the socket {host} controls {what}: whoever can connect to it can run programs outside of the sandbox"
+            ));
+        }
     }
     if let Some(file) = &file {
         own_files::protect(&file.candidate.path, &mut plan)?;

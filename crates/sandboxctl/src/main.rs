@@ -33,6 +33,7 @@ mod own_files;
 mod own_git;
 mod report;
 mod request;
+mod sockets;
 mod text;
 mod ui;
 mod worktrees;

@@ -10,7 +10,7 @@ use policy::text::escape;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 
-/// Refuses a writable boundary that holds the caller's records or settings, or lies within them.
+/// Refuses a writable boundary that holds the caller's records or settings, or lies within them, and sockets of ours.
 pub(crate) fn refuse_shared_own_files(
     context: &Context,
     policy: &Policy,
@@ -31,6 +31,19 @@ pub(crate) fn refuse_shared_own_files(
                     .hinting("share a directory that does not hold them, or share this one read-only"),
             );
         }
+    }
+    // What listens there takes commands from whoever connects.
+    let records = context.resolve(&context.state());
+    for socket in
+        plan.sockets.iter().filter(|socket| records.iter().any(|path| socket.host.starts_with(path)))
+    {
+        let wanted = policy.sockets().iter().find(|wanted| wanted.name == socket.name);
+        let location = wanted.map_or(Location::Default, |wanted| wanted.location.clone());
+        let message = format!("`{}` controls sandboxes", escape::path(&socket.host));
+        problems.push(
+            Problem::new(&location, format!("sockets.{}", socket.name), ProblemCode::Refused, message)
+                .hinting("leave it out"),
+        );
     }
     if problems.is_empty() { Ok(()) } else { Err(CommandError::problems(problems)) }
 }

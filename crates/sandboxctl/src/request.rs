@@ -17,6 +17,7 @@ pub(crate) fn overrides(context: &Context, request: &PlanRequest, argv: Vec<OsSt
         platform: request.platform.clone(),
         keys: request.keys.0.clone(),
         volume: request.volume.clone(),
+        socket: request.socket.clone(),
         env: request.env.clone(),
         unset_env: request.unset_env.clone(),
         env_file: request.env_file.iter().map(|path| env_file(context, path)).collect(),

@@ -34,6 +34,7 @@ mod listeners;
 mod own_files;
 mod probe;
 mod shortage;
+mod sockets;
 
 /// Where PID 1 finds its client.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -220,6 +221,14 @@ fn start_agent(
         };
         Refusal::Failed(Failure::Step { step, errno: None, message: error.to_string() })
     })?;
+
+    //    And with no right that the agent lacks: sockets that stand for sockets of the host, which the client serves.
+    let sockets = sockets::listen_at(&spec.sockets).map_err(failed(Step::Sockets))?;
+    if !sockets.is_empty() {
+        let descriptors: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
+        control.send(&Event::Sockets, &descriptors).map_err(failed(Step::Sockets))?;
+        drop(sockets);
+    }
 
     // 8. Look from inside, and refuse to go on without a required layer.
     let report = probe::report(spec, &locked);

@@ -32,6 +32,8 @@ pub struct InitSpec {
     pub terminal: Option<Terminal>,
     /// What the agent gets besides its streams: the first descriptors that come with this message, in this order.
     pub passed: Vec<Passed>,
+    /// Where the agent finds sockets that stand for sockets of the host.
+    pub sockets: Vec<PathBuf>,
     /// What landlock allows; all else is refused.
     pub grants: Vec<Grant>,
     /// TLS that the egress proxy ends itself, if it does.

@@ -96,6 +96,8 @@ pub enum Event {
     Failed(Failure),
     /// The agent's terminal exists. Descriptor: its master side.
     Terminal,
+    /// Somebody listens at every path of [`InitSpec::sockets`]. Descriptors: the sockets that listen, in the same order.
+    Sockets,
     /// Everything is enforced as the report says, and the agent is about to be executed.
     Started {
         report: Report,

@@ -49,6 +49,8 @@ pub enum Step {
     Terminal,
     /// Opening the listeners that the egress proxy serves.
     Listeners,
+    /// Making the sockets that stand for sockets of the host.
+    Sockets,
     /// Writing the certificate authorities that programs inside believe.
     OwnFiles,
     /// Setting rlimits.
@@ -145,6 +147,7 @@ impl fmt::Display for Step {
             Self::Stdio => "connecting the standard streams",
             Self::Terminal => "opening a terminal",
             Self::Listeners => "opening the listeners of the egress proxy",
+            Self::Sockets => "making the sockets that stand for sockets of the host",
             Self::OwnFiles => "writing files of the sandbox",
             Self::Rlimits => "setting limits",
             Self::Capabilities => "giving up capabilities",

@@ -184,6 +184,7 @@ fn over(layer: Config, beneath: Config) -> Config {
         build_args: by_name(layer.build_args, beneath.build_args),
         has_shared_dirs: layer.has_shared_dirs.or(beneath.has_shared_dirs),
         shared_dirs: by_name(layer.shared_dirs, beneath.shared_dirs),
+        sockets: by_name(layer.sockets, beneath.sockets),
         env: EnvTable {
             pass: layer.env.pass.or(beneath.env.pass),
             also_pass: by_name(layer.env.also_pass, beneath.env.also_pass),
@@ -263,6 +264,9 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     }
     for (name, table) in &config.shared_dirs {
         table.value.show(&mut rows, &join("shared_dirs", name));
+    }
+    for (name, table) in &config.sockets {
+        table.value.show(&mut rows, &join("sockets", name));
     }
     pass(&mut rows, &config.env);
     for (name, value) in &config.env.set {

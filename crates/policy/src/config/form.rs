@@ -20,6 +20,7 @@ use crate::rules::hide::HidePattern;
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::network::preset::{AllowedHosts, not_bare};
+use crate::rules::socket::{GuestSocket, SocketSource};
 use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 
@@ -209,6 +210,8 @@ texts! {
     ProtectedPath: RelativePath = InnerPath, |text, _| value::parsed(text);
     HiddenPath: HidePattern = HidePattern, |text, _| value::parsed(text);
     HostPath: PathBuf = HostPath, value::host_path;
+    SocketText: SocketSource = Socket, value::socket;
+    SocketPlace: GuestSocket = GuestSocket, |text, _| value::parsed(text);
     PathPrefix: PathBuf = Any, |text, _| value::prefix(text);
     VariableName: Name = Variable, |text, _| value::parsed(text);
     VariableValue: OsString = Any, |text, _| value::argument(text);

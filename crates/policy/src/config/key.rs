@@ -117,6 +117,10 @@ pub enum TextFormat {
     HidePattern,
     /// A user of the image.
     User,
+    /// A socket of the host: its path, or a variable that has it.
+    Socket,
+    /// Where the sandbox has a socket.
+    GuestSocket,
     /// Where a secret is read from.
     Source,
     /// A host, with a wildcard or a port if need be.
@@ -287,6 +291,8 @@ impl TextFormat {
             Self::InnerPath => "a relative path without \".\" and \"..\"",
             Self::HidePattern => "a pattern such as \".env\", \"secrets/\" or \"/config/*.key\"",
             Self::User => "a user, or user:group, each a name or digits",
+            Self::Socket => "a path on the host, or \"env:NAME\"",
+            Self::GuestSocket => "a path beneath /run or /tmp",
             Self::Source => "\"env:NAME\", \"file:PATH\" or \"command:TEXT\"",
             Self::Host => "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\"",
             Self::Rule => {

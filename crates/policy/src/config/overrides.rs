@@ -8,10 +8,12 @@ use crate::config::document::Fault;
 use crate::config::form::{Typed, accept};
 use crate::config::key::Key;
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
-use crate::config::{Config, PathBase, SharedDirTable, value};
+use crate::config::{Config, PathBase, SharedDirTable, SocketTable, value};
 use crate::plan::BoundaryMode;
 use crate::rules::env::Name;
 use crate::rules::guest::GuestPlace;
+use crate::rules::path::normalise;
+use crate::rules::socket::SocketSource;
 
 /// Flags exactly as they were typed. The command line's parser fills this in; nothing is checked yet.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +24,8 @@ pub struct Overrides {
     pub keys: Vec<(&'static Key, Vec<String>)>,
     /// `-v`, `--volume`, each time it was given: `HOST:GUEST` or `HOST:GUEST:OPTIONS`.
     pub volume: Vec<String>,
+    /// `--socket`, each time it was given: `HOST` or `HOST:GUEST`.
+    pub socket: Vec<String>,
     /// `-e`, `--env`, each time it was given: `NAME=VALUE` to set, `NAME` to pass.
     pub env: Vec<OsString>,
     /// `--unset-env`, each time it was given.
@@ -50,6 +54,7 @@ impl Overrides {
             name: flags.text("--name", "name", self.name.as_deref(), value::name),
             platform: flags.text("--platform", "platform", self.platform.as_deref(), value::platform),
             shared_dirs: flags.volumes(&self.volume, base),
+            sockets: flags.sockets(&self.socket, base),
             ..Config::default()
         };
         for (key, texts) in &self.keys {
@@ -107,6 +112,22 @@ impl FlagReader {
             if all.insert(name, Located::new(dir, location.clone())).is_some() {
                 let message = format!("{text:?} is in the same place as another volume");
                 self.problems.push(Problem::new(&location, "shared_dirs", ProblemCode::Conflict, message));
+            }
+        }
+        all
+    }
+
+    fn sockets(&mut self, sockets: &[String], base: &PathBase) -> BTreeMap<String, Located<SocketTable>> {
+        let location = Location::Flag("--socket".into());
+        let mut all = BTreeMap::new();
+        for text in sockets {
+            let read = socket(text, base, &location);
+            let Some((name, socket)) = accept(&mut self.problems, &location, "sockets", read) else {
+                continue;
+            };
+            if all.insert(name, Located::new(socket, location.clone())).is_some() {
+                let message = format!("{text:?} names a socket a second time");
+                self.problems.push(Problem::new(&location, "sockets", ProblemCode::Conflict, message));
             }
         }
         all
@@ -187,7 +208,27 @@ fn volume(text: &str, base: &PathBase, location: &Location) -> Result<(String, S
         suffixes: None,
         max_file_bytes: None,
     };
-    Ok((name_of(&guest), dir))
+    Ok((name_of(&guest.to_string()), dir))
+}
+
+/// Reads `HOST[:GUEST]`, where `HOST` is a path or `env:NAME`, under a name made from `HOST`.
+fn socket(text: &str, base: &PathBase, location: &Location) -> Result<(String, SocketTable), Fault> {
+    let (host, guest) = match text.rsplit_once(':') {
+        Some((host, guest)) if guest.starts_with('/') => (host, Some(value::parsed(guest)?)),
+        _ => (text, None),
+    };
+    let host = value::socket(host, base)?;
+    let name = match &host {
+        SocketSource::Path(path) => name_of(&normalise(path).to_string_lossy()),
+        SocketSource::Variable(name) => name_of(name),
+    };
+    let located = |guest| Located::new(guest, location.clone());
+    let socket = SocketTable {
+        host: Some(Located::new(host, location.clone())),
+        guest: guest.map(located),
+        env_var: None,
+    };
+    Ok((name, socket))
 }
 
 /// What stands behind the paths of a volume; each of them once.
@@ -217,10 +258,10 @@ impl VolumeOptions {
     }
 }
 
-/// Makes a name for a boundary that the file did not name: `/srv/My data` is `srv-my-data`.
-fn name_of(guest: &crate::rules::path::GuestPath) -> String {
+/// Makes a name for what no file has named: `/srv/My data` is `srv-my-data`.
+fn name_of(text: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
-    guest.to_string().chars().map(allowed).collect::<String>().trim_matches('-').to_owned()
+    text.chars().map(allowed).collect::<String>().trim_matches('-').to_owned()
 }
 
 #[cfg(test)]
@@ -263,6 +304,7 @@ mod tests {
                 ("host-path-prefix", "/host"),
             ]),
             volume: vec!["./data:/data:ro".to_owned()],
+            socket: vec!["../s".to_owned(), "env:SSH_AUTH_SOCK:/run/agent".to_owned()],
             env: vec!["A=1".into(), "B".into()],
             env_file: vec![EnvFile {
                 label: "vars".to_owned(),
@@ -280,6 +322,10 @@ mod tests {
         let data = &config.shared_dirs["data"].value;
         assert_eq!(data.host.as_ref().unwrap().value, std::path::Path::new("/project/data"));
         assert_eq!(data.mode.as_ref().unwrap().value, BoundaryMode::ReadOnly);
+        let ssh = &config.sockets["ssh_auth_sock"].value;
+        assert_eq!(ssh.host.as_ref().unwrap().value, SocketSource::Variable("SSH_AUTH_SOCK".to_owned()));
+        assert_eq!(ssh.guest.as_ref().unwrap().value.to_string(), "/run/agent");
+        assert!(config.sockets["s"].value.guest.is_none());
         let set: Vec<_> = config.env.set.iter().map(|(name, value)| (name.as_str(), &value.value)).collect();
         assert_eq!(set, [("A", &OsString::from("1")), ("C", &OsString::from("3=4"))]);
         assert_eq!(config.env.set["C"].location, Location::Flag("--env-file vars:3".into()));

@@ -8,7 +8,7 @@ use super::schema::KEYS;
 use super::{
     AgentTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
     LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase, ProtectTable, SecretTable,
-    SharedDirTable, value,
+    SharedDirTable, SocketTable, value,
 };
 use crate::config::document::{Broken, Document, DocumentReader, Section};
 use crate::config::problem::{self, Located, Location, Problem, ProblemCode};
@@ -64,6 +64,9 @@ fn read(mut document: Document<'_>, base: &PathBase) -> (Config, Vec<Problem>) {
         has_shared_dirs: reader.table(&top, "shared_dirs"),
         shared_dirs: named(reader, &top.section("shared_dirs"), |reader, table| {
             Some(SharedDirTable::read(reader, table, base)).filter(SharedDirTable::is_complete)
+        }),
+        sockets: named(reader, &top.section("sockets"), |reader, table| {
+            Some(SocketTable::read(reader, table, base)).filter(SocketTable::is_complete)
         }),
         env: env(reader, &top.section("env"), base),
         secrets: named(reader, &top.section("secrets"), |reader, table| {

@@ -303,7 +303,7 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
         | TextFormat::Platform
         | TextFormat::Toolchain
         | TextFormat::Layer => None,
-        TextFormat::NotEmpty | TextFormat::HostPath => Some("\\S"),
+        TextFormat::NotEmpty | TextFormat::HostPath | TextFormat::Socket => Some("\\S"),
         TextFormat::Name => Some("^[a-z0-9][a-z0-9_-]{0,62}$"),
         TextFormat::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
         TextFormat::GuestPlace => Some("^(/|same$)"),
@@ -312,6 +312,7 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
         TextFormat::HidePattern => Some("^[^!~]"),
         TextFormat::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+)(:([a-z_][a-z0-9_-]*|[0-9]+))?$"),
         TextFormat::Image => Some("^[A-Za-z0-9][A-Za-z0-9._/:@-]*$"),
+        TextFormat::GuestSocket => Some("^/+(run|tmp)/"),
         TextFormat::Source => Some("^(env|file|command):."),
         TextFormat::Url => Some("^https?://"),
         TextFormat::Header => Some("^[!#$%&'*+.^_`|~A-Za-z0-9-]+$"),

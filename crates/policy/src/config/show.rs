@@ -21,6 +21,7 @@ use crate::rules::hide::HidePattern;
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::network::preset::AllowedHosts;
+use crate::rules::socket::{GuestSocket, SocketSource};
 use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 use crate::rules::verdict::Origin;
@@ -102,6 +103,7 @@ show_as_text!(
     Bytes,
     Expose,
     GuestPlace,
+    GuestSocket,
     HidePattern,
     Layer,
     AllowedHosts,
@@ -115,6 +117,7 @@ show_as_text!(
     RepositoryAccess,
     SecretMode,
     SecretProvider,
+    SocketSource,
     StartDirectory,
     UserSpec,
     String,

@@ -17,6 +17,7 @@ pub use self::network::NetworkTable;
 pub use self::protect::ProtectTable;
 pub use self::secrets::SecretTable;
 pub use self::shared_dirs::SharedDirTable;
+pub use self::sockets::SocketTable;
 use super::key::Key;
 
 mod agent;
@@ -34,6 +35,7 @@ mod network;
 mod protect;
 mod secrets;
 mod shared_dirs;
+mod sockets;
 
 /// Every part of the table, in the order in which a person reads a file. A table stands before its keys.
 const PARTS: &[&[Key]] = &[
@@ -47,6 +49,8 @@ const PARTS: &[&[Key]] = &[
     image::BUILD_ARGS,
     shared_dirs::TABLE,
     SharedDirTable::KEYS,
+    sockets::TABLE,
+    SocketTable::KEYS,
     env::KEYS,
     secrets::TABLE,
     SecretTable::KEYS,

@@ -31,6 +31,7 @@ use crate::rules::git::RepositoryAccess;
 use crate::rules::home::Home;
 use crate::rules::network;
 use crate::rules::path::normalise;
+use crate::rules::socket::{SocketSource, controls};
 use crate::text::escape;
 
 /// What a file is compared with.
@@ -70,7 +71,11 @@ pub fn paths(config: &Config) -> impl Iterator<Item = &Path> {
         });
     let image = [&config.image.dockerfile, &config.image.ca_certificates].into_iter().flatten();
     let settings = boundaries.chain(image).map(|setting| &setting.value);
-    settings.chain(secrets).chain(exposed).map(PathBuf::as_path)
+    let sockets = config.sockets.values().filter_map(|socket| match &socket.value.host.as_ref()?.value {
+        SocketSource::Path(path) => Some(path),
+        SocketSource::Variable(_) => None,
+    });
+    settings.chain(secrets).chain(exposed).chain(sockets).map(PathBuf::as_path)
 }
 
 /// One thing that a file would widen.
@@ -123,6 +128,7 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     home(config, context.without.settings(), &mut found);
     containers(config, context, &mut found);
     boundaries(config, context, &mut found);
+    sockets(config, context, &mut found);
     credentials(config, context, &mut found);
     hosts(config, context.without.settings(), &mut found);
     limits(config, context.without.settings(), &mut found);
@@ -323,6 +329,28 @@ fn proxied_to(secret: &SecretTable) -> Option<String> {
         }
         Some(provider) => provider.to_string(),
     })
+}
+
+fn sockets(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {
+    for (name, socket) in &config.sockets {
+        let key = format!("sockets.{name}");
+        match socket.value.host.as_ref().map(|host| &host.value) {
+            Some(SocketSource::Path(path)) => {
+                let resolved = context.leads.get(path).map_or(path, |lead| &lead.path);
+                let more =
+                    controls(resolved).map(|what| format!(", which controls {what}")).unwrap_or_default();
+                let shown = escape::path(&normalise(path));
+                let what = format!("lets the agent connect to the socket {shown}{more}");
+                found.add_path(key, &socket.location, &what, path, context);
+            }
+            Some(SocketSource::Variable(variable)) => {
+                let what =
+                    format!("lets the agent connect to the socket that your variable {variable} names");
+                found.add(key, &socket.location, what);
+            }
+            None => {}
+        }
+    }
 }
 
 fn credentials(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {

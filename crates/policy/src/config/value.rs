@@ -14,6 +14,7 @@ use crate::plan::{BoundaryMode, Layer, OnReplaced, Provider, Pull, SecretSource}
 use crate::rules::git::RepositoryAccess;
 use crate::rules::limits::{self, Bytes, MilliCpus};
 use crate::rules::network;
+use crate::rules::socket::SocketSource;
 use crate::text::suggest::did_you_mean;
 
 /// Who is asked to run the sandbox.
@@ -424,6 +425,17 @@ pub(crate) fn host_path(text: &str, base: &PathBase) -> Result<PathBuf, Fault> {
             expected: None,
             hint: Some("write the path in full, or \"./~...\" for a file of that name".to_owned()),
         }),
+    }
+}
+
+/// Reads which socket of the host is meant.
+pub(crate) fn socket(text: &str, base: &PathBase) -> Result<SocketSource, Fault> {
+    match text.strip_prefix("env:") {
+        Some(name) if name.is_empty() || name.contains(['=', '\0']) => {
+            Err(Fault::value(format!("{text:?} does not name a variable")))
+        }
+        Some(name) => Ok(SocketSource::Variable(name.to_owned())),
+        None => host_path(text, base).map(SocketSource::Path),
     }
 }
 

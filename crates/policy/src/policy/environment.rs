@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::config::problem::{Location, Problem, ProblemCode};
-use crate::config::{Config, SecretMode, SecretProvider, SecretTable};
+use crate::config::{Config, SecretMode, SecretProvider, SecretTable, SocketTable};
 use crate::plan::{CreditedServer, Route, RouteUpstream, Secret, Variable};
 use crate::rules::env::{EnvRule, EnvRules, Name};
 use crate::rules::network::HostPattern;
 use crate::rules::network::egress::PROXY;
 use crate::rules::provider;
+use crate::rules::socket::SocketSource;
 
 /// One setting about a variable.
 struct EnvRequest {
@@ -61,11 +62,35 @@ pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, 
             None => {}
         }
     }
+    for (name, table) in &config.sockets {
+        let Some((variable, location)) = socket_variable(&table.value) else { continue };
+        let request = EnvRequest {
+            key: format!("sockets.{name}.env_var"),
+            location,
+            rule: EnvRule::Socket(name.clone()),
+        };
+        if let Some(other) = requests.get(&variable) {
+            problems.push(conflict(&variable, &request, other));
+        }
+        requests.insert(variable, request);
+    }
     let mut rules = EnvRules::for_caller();
     for (name, request) in requests {
         rules.insert(name, request.rule, request.location.origin());
     }
     (rules, secrets, routes)
+}
+
+/// Returns the variable in which the agent has the path of a socket, and where that was asked for.
+pub(super) fn socket_variable(socket: &SocketTable) -> Option<(Name, Location)> {
+    let named = || {
+        let host = socket.host.as_ref()?;
+        match &host.value {
+            SocketSource::Variable(name) => Some((name.parse().ok()?, host.location.clone())),
+            SocketSource::Path(_) => None,
+        }
+    };
+    socket.env_var.as_ref().map(|env_var| (env_var.value.clone(), env_var.location.clone())).or_else(named)
 }
 
 /// Returns the route of a secret in proxy mode; `None` where something is missing, which has been noted.
@@ -163,6 +188,7 @@ fn conflict(name: &Name, request: &EnvRequest, other: &EnvRequest) -> Problem {
         EnvRule::Pass => "passes the caller's value".to_owned(),
         EnvRule::Set(_) => "sets a value".to_owned(),
         EnvRule::Secret(secret) => format!("gives it the secret `{secret}`"),
+        EnvRule::Socket(socket) => format!("gives it the path of the socket `{socket}`"),
         EnvRule::Unset => "takes it away".to_owned(),
     };
     let message = format!(

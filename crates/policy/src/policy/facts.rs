@@ -26,6 +26,8 @@ pub struct HostFacts {
     pub absent: BTreeSet<String>,
     /// Whether the directory of the host behind [`Policy::workdir`](super::Policy::workdir) is there; fine where there is none behind it.
     pub workdir: Result<(), Unavailable>,
+    /// Where each socket is, by name, with every link resolved.
+    pub sockets: BTreeMap<String, Result<PathBuf, Unavailable>>,
     /// Who the caller is for git.
     pub git: Option<GitIdentity>,
     /// What each toolchain consists of, or why it is not here.

@@ -27,6 +27,8 @@ impl Policy {
         let mut problems = Vec::new();
         let boundaries = self.shared(facts, &mut problems);
         let parts = self.parts(facts, &mut problems);
+        let (sockets, paths) =
+            super::sockets::lowered(&self.sockets, facts, &boundaries, self.provider, &mut problems);
         self.check_start(facts, &parts, &mut problems);
         problem::sort(&mut problems);
         if !problems.is_empty() {
@@ -43,7 +45,7 @@ impl Policy {
                 // They belong to whoever calls, and no configuration names them.
                 pass_fd: Vec::new(),
             },
-            env: self.environment(facts, &parts),
+            env: self.environment(facts, &parts, paths),
             unset: {
                 let mut names: Vec<_> = self.env.unset().map(ToString::to_string).collect();
                 names.sort_unstable();
@@ -60,6 +62,7 @@ impl Policy {
                     .collect(),
                 _ => boundaries,
             },
+            sockets,
             links: parts.iter().flat_map(|parts| &parts.links).cloned().collect(),
             expose: parts.into_iter().flat_map(|parts| &parts.exposed).cloned().collect(),
             container: self.container.clone(),
@@ -197,7 +200,12 @@ impl Policy {
     }
 
     /// Returns the built-in variables, those of toolchains, and what the rules let in; the later of two wins.
-    fn environment(&self, facts: &HostFacts, parts: &[&ToolchainParts]) -> Vec<Variable> {
+    fn environment(
+        &self,
+        facts: &HostFacts,
+        parts: &[&ToolchainParts],
+        paths: Vec<Variable>,
+    ) -> Vec<Variable> {
         let built_in =
             [("PATH", path(parts)), ("HOME", HOME.into()), ("USER", AGENT.into()), ("LOGNAME", AGENT.into())];
         let built_in = built_in.into_iter().chain([("SHELL", "/bin/bash".into())]);
@@ -240,6 +248,7 @@ impl Policy {
                 all.insert(name, value);
             }
         }
+        all.extend(paths.into_iter().map(|Variable { name, value }| (name, value)));
         for name in self.env.unset() {
             all.remove(name.as_str());
         }

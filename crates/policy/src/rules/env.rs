@@ -164,6 +164,8 @@ pub enum EnvRule {
     Set(OsString),
     /// A secret of this name provides the value when the sandbox starts; the caller's value never passes.
     Secret(String),
+    /// It has the path inside of the host's socket of this name; the caller's value never passes.
+    Socket(String),
     /// It is not there, whoever would set it.
     Unset,
 }
@@ -215,6 +217,8 @@ pub enum Stripped {
     Reserved(ReservedReason),
     /// A secret provides the value.
     Secret,
+    /// A socket of the host does.
+    Socket,
     /// A rule takes it away.
     Unset,
     /// No rule names it.
@@ -260,7 +264,7 @@ pub fn apply(given: impl IntoIterator<Item = (OsString, OsString)>, rules: &EnvR
         .iter()
         .filter_map(|(name, (rule, _))| match rule {
             EnvRule::Set(value) => Some((name, value)),
-            EnvRule::Pass | EnvRule::Secret(_) | EnvRule::Unset => None,
+            EnvRule::Pass | EnvRule::Secret(_) | EnvRule::Socket(_) | EnvRule::Unset => None,
         })
         .collect();
     set.sort_unstable();
@@ -310,6 +314,7 @@ pub fn decide(name: &str, rules: &EnvRules) -> Verdict {
                 EnvRule::Pass => format!("`{shown}` passes: `[env] pass` names it"),
                 EnvRule::Set(_) => format!("`{shown}` has the value that `[env] set` gives it"),
                 EnvRule::Secret(secret) => format!("`{shown}` holds the secret `{secret}`"),
+                EnvRule::Socket(socket) => format!("`{shown}` has the path of the socket `{socket}`"),
                 EnvRule::Unset => String::new(),
             };
             Verdict::allow(why, origin.clone())
@@ -334,6 +339,7 @@ fn strip(name: &OsStr, value: &OsStr, rules: &EnvRules) -> Option<Stripped> {
     }
     match (rules.get(name), rules.unnamed) {
         (Some((EnvRule::Secret(_), _)), _) => Some(Stripped::Secret),
+        (Some((EnvRule::Socket(_), _)), _) => Some(Stripped::Socket),
         (Some((EnvRule::Unset, _)), _) => Some(Stripped::Unset),
         (None, Unnamed::Drop) => Some(Stripped::Unnamed),
         (Some(_), _) | (None, Unnamed::Keep) => None,

@@ -158,7 +158,10 @@ pub enum ShareRule {
     /// A directory in the caller's home that credentials lie in.
     #[error("`{credentials}` in it holds credentials; share a directory beside it")]
     HoldsCredentials { credentials: &'static str },
-    /// Neither a directory nor a file.
+    /// A Unix socket, which gives whatever listens there.
+    #[error("it is a socket, to which `--socket` and `[sockets]` let the agent connect")]
+    Socket,
+    /// Something else that is neither a directory nor a file.
     #[error("it is {kind}; only a directory or a regular file can be shared")]
     Special { kind: PathKind },
     /// A single file that the agent is to write.
@@ -207,6 +210,7 @@ pub fn validate(candidate: &ShareCandidate<'_>, caller: &Caller<'_>) -> Result<(
                 return Err(refuse(candidate.resolved, ShareRule::WritableFile));
             }
         }
+        (PathKind::Socket, _) => return Err(refuse(candidate.resolved, ShareRule::Socket)),
         (kind, _) => return Err(refuse(candidate.resolved, ShareRule::Special { kind })),
     }
     let resolved = candidate.resolved;

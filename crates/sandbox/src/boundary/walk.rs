@@ -108,12 +108,14 @@ fn walk_with(
     let mut walker = new();
     let root = Arc::new(ParentDirectory { directory, path: PathBuf::new() });
     walker.enter(&root, &stat, depth)?;
+    // A directory that is known costs about as much as reading ten entries.
+    let is_large = known.directories() > WORTH_A_THREAD / 10;
     std::thread::scope(|scope| {
         let mut helper = None;
         while let Some(job) = queue.take() {
             walker.visit(&job);
             queue.done();
-            if helper.is_none() && walker.entries > WORTH_A_THREAD {
+            if helper.is_none() && (walker.entries > WORTH_A_THREAD || is_large) {
                 let help = || new().work();
                 // Where no thread can be made, this one does all the work.
                 let start = || std::thread::Builder::new().spawn_scoped(scope, help).ok();

@@ -70,8 +70,13 @@ impl Drop for ActingAs {
 /// [`ActingAs`] is not enough for this, since a peer is told the effective user and not that of the file system: a user could
 /// put a link to any socket of a service in the way, and have it spoken to by root.
 pub(crate) fn connect(user: Identity, path: &Path) -> io::Result<UnixStream> {
+    as_peer(user, || UnixStream::connect(path))
+}
+
+/// Does something as a process of this user would, without any capability: for what tells others who does it, see [`connect`].
+pub(crate) fn as_peer<T: Send>(user: Identity, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     if !geteuid().is_root() || user.uid == 0 {
-        return UnixStream::connect(path);
+        return act();
     }
     let as_user = || {
         let (uid, gid) = (rustix::process::Uid::from_raw(user.uid), Gid::from_raw(user.gid));
@@ -80,12 +85,12 @@ pub(crate) fn connect(user: Identity, path: &Path) -> io::Result<UnixStream> {
         set_thread_res_gid(getgid(), gid, getegid())?;
         // With this go all effective capabilities, see capabilities(7).
         set_thread_res_uid(getuid(), uid, geteuid())?;
-        UnixStream::connect(path)
+        act()
     };
     // Ids are a thread's own. This one does nothing else, so that nothing has to be given back.
     thread::scope(|scope| {
         let connecting = thread::Builder::new().spawn_scoped(scope, as_user)?;
-        connecting.join().unwrap_or_else(|_| Err(io::Error::other("the thread that connects has panicked")))
+        connecting.join().unwrap_or_else(|_| Err(io::Error::other("the thread of another user has panicked")))
     })
 }
 

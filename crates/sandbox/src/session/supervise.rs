@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use confine::protocol::{ControlSocket, Event, Failure, Request, Shortage};
 use confine::report::Report;
 use nix::sys::signal::Signal;
-use policy::plan::{Network, Plan, Provider};
+use policy::plan::{Network, Plan, Provider, Socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -17,9 +17,11 @@ use super::attendance::{self, Attendance, AttendedSource, Deserted};
 use super::boundaries::{Boundaries, Guard, Losses};
 use super::egress::EgressProxy;
 use super::remedy;
+use super::sockets::SocketRelays;
 use super::streams::Streams;
 use crate::boundary::detect::finding::Finding;
 use crate::host::capture::Capture;
+use crate::host::identity::Identity;
 use crate::host::pipe::{PipeSource, Pipes};
 use crate::host::terminal::{Relay, RelaySource, Signals};
 use crate::session::error::StartError;
@@ -91,6 +93,8 @@ pub(crate) struct Watch<'a> {
     /// Who is on the other side.
     pub(crate) gone: Gone<'a>,
     pub(crate) timeout: Option<Duration>,
+    /// The sockets of the host that the agent may connect to, and as whom.
+    pub(crate) sockets: Option<(&'a [Socket], Identity)>,
     /// The egress proxy, where there is one.
     pub(crate) egress: Option<&'a mut EgressProxy>,
     /// Whether anybody is left who waits for it.
@@ -108,6 +112,8 @@ struct State {
     namespaces: BTreeMap<String, u64>,
     end: Option<End>,
     shortages: Vec<Shortage>,
+    /// Ways to sockets of the host, once the agent has any.
+    sockets: Option<SocketRelays>,
     started: bool,
     /// When everything inside is requested to end.
     deadline: Option<(Instant, Option<Duration>)>,
@@ -146,6 +152,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         namespaces: BTreeMap::new(),
         end: None,
         shortages: Vec::new(),
+        sockets: None,
         started: false,
         deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
         kill: Kill::NotYet,
@@ -199,6 +206,9 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
                 state.end = Some(End::Signaled(Signal::SIGKILL as i32));
             }
         }
+        for warning in state.sockets.iter().flat_map(SocketRelays::take_warnings) {
+            (watch.notice)(Notice::Warning(warning));
+        }
         if let Some(egress) = &mut watch.egress {
             if ready.plain.contains(&PlainSource::Egress) {
                 egress.on_ready();
@@ -229,6 +239,9 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
     }
     if let Some(relay) = relay {
         relay.finish(DRAIN_TIMEOUT).or_else(hung_up).map_err(supervise_error)?;
+    }
+    for warning in state.sockets.take().map(SocketRelays::finish).unwrap_or_default() {
+        (watch.notice)(Notice::Warning(warning));
     }
     let output = captures.map(|[stdout, stderr]| Output { stdout: stdout.finish(), stderr: stderr.finish() });
     let end = match (state.unprotected, state.timed_out, state.end) {
@@ -470,6 +483,13 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             *relay = Some(Relay::new(master, ends).map_err(event_error)?);
             send(&mut watch.control, &Request::TerminalReady).map_err(event_error)
         }
+        Some(Event::Sockets) => {
+            let listeners = watch.control.take_descriptors();
+            let (sockets, caller) =
+                watch.sockets.ok_or_else(|| event_error(io::Error::other("sockets nobody asked for")))?;
+            state.sockets = Some(SocketRelays::start(sockets, listeners, caller).map_err(event_error)?);
+            Ok(())
+        }
         Some(Event::Started { report, namespaces }) => {
             state.namespaces = namespaces.into_iter().collect();
             state.started = true;
@@ -542,6 +562,7 @@ mod tests {
             relay: None,
             gone: Gone::Sandbox,
             timeout,
+            sockets: None,
             egress: None,
             attendance: Attendance::new(None),
             complete: &|_| {},

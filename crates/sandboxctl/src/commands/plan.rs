@@ -85,6 +85,9 @@ fn text(plan: &Plan) -> String {
             ),
         );
     }
+    for socket in &plan.sockets {
+        line("socket", &format_args!("{} is {}", escape::path(&socket.guest), escape::path(&socket.host)));
+    }
     for exposed in &plan.expose {
         line("toolchain", &format_args!("{} ({})", escape::path(&exposed.guest), exposed.name));
     }

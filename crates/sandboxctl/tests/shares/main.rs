@@ -6,6 +6,7 @@ mod git_config;
 mod hidden;
 mod options;
 mod owners;
+mod sockets;
 mod worktrees;
 
 #[path = "../support/machine.rs"]

@@ -420,6 +420,7 @@ mod tests {
                 boundary("inner, \"one\"", "/workspace/inner", BoundaryMode::ReadOnly),
                 boundary("outer", "/workspace", BoundaryMode::ReadWrite),
             ],
+            sockets: Vec::new(),
             expose: Vec::new(),
             links: Vec::new(),
             container: None,

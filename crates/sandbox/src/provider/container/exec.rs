@@ -127,6 +127,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
             relay,
             gone: Gone::Exec(&exit),
             timeout: plan.limits.timeout,
+            sockets: None,
             egress: None,
             attendance: Attendance::new(parent),
             complete: &|_| {},

@@ -49,6 +49,7 @@ pub(super) fn of(
         process_limits: ProcessLimits::of(&plan.limits),
         terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
         passed: streams.passed_as(),
+        sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
         grants: init_spec::grants(plan, &arguments::TMPFS_PATHS)
             .into_iter()
             .chain(streams.grants())

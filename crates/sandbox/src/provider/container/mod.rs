@@ -30,6 +30,7 @@ use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{InitIds, Notice, Outcome};
+use crate::session::sockets;
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::client::Client;
@@ -151,6 +152,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             reason: "each tmpfs is bounded by tmp_size; space in shared directories is not".into(),
         });
         boundaries.complete(report);
+        sockets::complete(&plan.sockets, report);
     };
     let mut outside = Report::default();
     complete(&mut outside);
@@ -258,6 +260,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         relay,
         gone: Gone::Sandbox,
         timeout: plan.limits.timeout,
+        sockets: Some((&plan.sockets, caller)),
         egress: egress.as_mut(),
         attendance: Attendance::new(parent),
         complete: &complete,

@@ -29,6 +29,7 @@ use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{InitIds, Outcome};
+use crate::session::sockets;
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
@@ -109,6 +110,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let complete = |report: &mut Report| {
         limits.complete(report);
         boundaries.complete(report);
+        sockets::complete(&plan.sockets, report);
         groups(plan, report);
     };
     let mut outside = Report::default();
@@ -144,6 +146,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         relay: None,
         gone: Gone::Sandbox,
         timeout: plan.limits.timeout,
+        sockets: Some((&plan.sockets, caller)),
         egress: egress.as_mut(),
         attendance: Attendance::new(parent),
         complete: &complete,
@@ -252,6 +255,7 @@ fn init_spec(
         process_limits: ProcessLimits::of(&plan.limits),
         terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
         passed: streams.passed_as(),
+        sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
         grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))
             .into_iter()
             .chain(streams.grants())

@@ -1,0 +1,146 @@
+//! Which sockets of the host the agent may connect to, and whether that goes together with what is shared.
+
+use std::path::{Path, PathBuf};
+
+use super::environment::socket_variable;
+use super::facts::HostFacts;
+use crate::config::Config;
+use crate::config::problem::{Location, Problem, ProblemCode};
+use crate::plan::{self, BoundaryMode, Provider, Variable};
+use crate::rules::path::normalise;
+use crate::rules::socket::{GuestSocket, SocketSource};
+use crate::text::escape;
+
+/// How many sockets a sandbox has at most.
+const MOST: usize = 16;
+
+/// A socket of the host that the agent may connect to. The caller has to look it up.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SocketRequest {
+    /// Its name in the configuration.
+    pub name: String,
+    pub source: SocketSource,
+    /// Where the sandbox has it, if somebody says so.
+    pub guest: Option<GuestSocket>,
+    /// The variable with its path.
+    pub variable: Option<String>,
+    /// Where it was asked for.
+    pub location: Location,
+}
+
+impl SocketRequest {
+    fn problem(&self, code: ProblemCode, message: String) -> Problem {
+        Problem::new(&self.location, format!("sockets.{}", self.name), code, message)
+    }
+}
+
+/// Lists them.
+pub(super) fn wanted(config: &Config, problems: &mut Vec<Problem>) -> Vec<SocketRequest> {
+    let request = |(name, table): (&String, &crate::config::problem::Located<crate::config::SocketTable>)| {
+        Some(SocketRequest {
+            name: name.clone(),
+            source: table.value.host.as_ref()?.value.clone(),
+            guest: table.value.guest.as_ref().map(|guest| guest.value.clone()),
+            variable: socket_variable(&table.value).map(|(name, _)| name.to_string()),
+            location: table.location.clone(),
+        })
+    };
+    let all: Vec<_> = config.sockets.iter().filter_map(request).collect();
+    if let Some(one) = all.get(MOST) {
+        problems.push(
+            one.problem(ProblemCode::Refused, format!("a sandbox has at most {MOST} sockets of the host")),
+        );
+    }
+    all
+}
+
+/// Lowers them to what a provider does, and the variables of the agent.
+pub(super) fn lowered(
+    wanted: &[SocketRequest],
+    facts: &HostFacts,
+    boundaries: &[plan::Boundary],
+    provider: Provider,
+    problems: &mut Vec<Problem>,
+) -> (Vec<plan::Socket>, Vec<Variable>) {
+    let (mut sockets, mut variables) = (Vec::<plan::Socket>::new(), Vec::new());
+    for one in wanted {
+        let host = match facts.sockets.get(&one.name) {
+            Some(Ok(host)) => host,
+            Some(Err(missing)) => {
+                let problem = one.problem(ProblemCode::Host, missing.reason.clone());
+                problems.push(Problem { hint: missing.hint.clone(), ..problem });
+                continue;
+            }
+            None => {
+                problems.push(one.problem(ProblemCode::Host, "it was not looked up".to_owned()));
+                continue;
+            }
+        };
+        if let Some(boundary) = where_written(one, host, boundaries) {
+            let message = format!(
+                "{} lies in `{boundary}`, which the agent can write: it could put a link to any other socket there",
+                escape::path(host)
+            );
+            let problem = one.problem(ProblemCode::Refused, message);
+            problems.push(
+                problem.hinting("have the service listen elsewhere, such as in /run or $XDG_RUNTIME_DIR"),
+            );
+            continue;
+        }
+        let guest = match one.guest.clone().map_or_else(|| GuestSocket::of(host, &one.name), Ok) {
+            Ok(guest) => guest.as_path().to_owned(),
+            Err(error) => {
+                problems.push(one.problem(ProblemCode::InvalidValue, error.to_string()));
+                continue;
+            }
+        };
+        // Without isolation the agent connects to the socket itself.
+        let guest = if provider == Provider::Local { host.clone() } else { guest };
+        if let Some(taken) = taken_by(&guest, &sockets, boundaries, provider) {
+            let message = format!("nothing can be at {}: `{taken}` is there", escape::path(&guest));
+            problems.push(one.problem(ProblemCode::Conflict, message).hinting("choose another `guest`"));
+            continue;
+        }
+        if let Some(name) = &one.variable {
+            variables.push(Variable { name: name.clone(), value: guest.clone().into_os_string() });
+        }
+        sockets.push(plan::Socket { name: one.name.clone(), host: host.clone(), guest });
+    }
+    if provider == Provider::Local {
+        sockets.clear();
+    }
+    (sockets, variables)
+}
+
+/// Returns the writable boundary that a socket lies in, as its path is written or by where that leads.
+fn where_written<'b>(
+    wanted: &SocketRequest,
+    host: &Path,
+    boundaries: &'b [plan::Boundary],
+) -> Option<&'b str> {
+    let written: Option<PathBuf> = match &wanted.source {
+        SocketSource::Path(path) => Some(normalise(path)),
+        SocketSource::Variable(_) => None,
+    };
+    let lies_in = |boundary: &&plan::Boundary| {
+        boundary.mode == BoundaryMode::ReadWrite
+            && (host.starts_with(&boundary.host)
+                || written.as_ref().is_some_and(|path| path.starts_with(&boundary.host)))
+    };
+    boundaries.iter().find(lies_in).map(|boundary| boundary.name.as_str())
+}
+
+/// Returns what else is where a socket would be, or on the way there.
+fn taken_by(
+    guest: &Path,
+    sockets: &[plan::Socket],
+    boundaries: &[plan::Boundary],
+    provider: Provider,
+) -> Option<String> {
+    let overlaps = |other: &Path| guest.starts_with(other) || other.starts_with(guest);
+    let sockets = sockets.iter().map(|socket| (&socket.name, &socket.guest));
+    let boundaries = boundaries.iter().map(|boundary| (&boundary.name, &boundary.guest));
+    let boundaries = boundaries.filter(|_| provider != Provider::Local);
+    let mut all = sockets.chain(boundaries);
+    all.find(|(_, other)| overlaps(other)).map(|(name, _)| name.clone())
+}

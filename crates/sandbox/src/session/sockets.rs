@@ -1,0 +1,277 @@
+//! Relays between sockets of the sandbox and the sockets of the host that they stand for.
+//!
+//! The agent never holds a socket that leads out: who connects inside is accepted out here, a connection to the service is made as the
+//! caller, and bytes are copied. So no descriptor passes in either direction (`SCM_RIGHTS`, unix(7)), and the service is told this
+//! process, and not one of another namespace.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use confine::report::Report;
+use policy::plan::{Layer, Socket};
+use policy::text::escape;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+
+use crate::host::acting;
+use crate::host::identity::Identity;
+
+/// How many connections are open at once. Others wait until one of them has ended.
+const MOST: usize = 128;
+
+/// How much of what one side has sent and the other has not taken is held, in bytes.
+const HELD: usize = 64 << 10;
+
+/// How long to wait for a service whose queue of connections is full before it is asked again.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// Adds to a report which sockets of the host the agent reaches.
+pub(crate) fn complete(sockets: &[Socket], report: &mut Report) {
+    let line = report.0.iter_mut().find(|line| line.layer == Layer::Sockets);
+    if let Some(line) = line.filter(|_| !sockets.is_empty()) {
+        let named = sockets.iter().map(|socket| escape::path(&socket.host));
+        line.reason =
+            format!("{}; relayed to the host: {}", line.reason, named.collect::<Vec<_>>().join(", "));
+    }
+}
+
+/// The relays of one sandbox. They end when this is dropped.
+pub(crate) struct SocketRelays {
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+    /// What went wrong, once for each socket.
+    failures: Receiver<String>,
+}
+
+impl SocketRelays {
+    /// Serves these listeners, of which each stands for the socket of the same number. The services see `caller`.
+    pub(crate) fn start(sockets: &[Socket], listeners: Vec<OwnedFd>, caller: Identity) -> io::Result<Self> {
+        if sockets.len() != listeners.len() {
+            return Err(io::Error::other("another number of sockets than were asked for"));
+        }
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (failed, failures) = channel();
+        let listeners = listeners.into_iter().zip(sockets).map(|(listener, socket)| {
+            let listener = UnixListener::from(listener);
+            listener.set_nonblocking(true)?;
+            Ok(Listener { inside: listener, socket: socket.clone(), has_failed: false })
+        });
+        let mut relays = Relays {
+            listeners: listeners.collect::<io::Result<_>>()?,
+            caller,
+            waiting: Vec::new(),
+            connections: Vec::new(),
+            failed,
+        };
+        let stopped = Arc::clone(&stop);
+        let thread = thread::Builder::new().spawn(move || while relays.turn(stopped.as_fd()).is_ok() {})?;
+        Ok(Self { stop, thread: Some(thread), failures })
+    }
+
+    /// Returns what a person should know that has not been returned before.
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        self.failures.try_iter().collect()
+    }
+
+    /// Ends them. Returns what is left to say.
+    pub(crate) fn finish(mut self) -> Vec<String> {
+        self.end();
+        self.take_warnings()
+    }
+
+    fn end(&mut self) {
+        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for SocketRelays {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+struct Listener {
+    inside: UnixListener,
+    socket: Socket,
+    /// Whether that was said already.
+    has_failed: bool,
+}
+
+/// What the thread works on.
+struct Relays {
+    listeners: Vec<Listener>,
+    caller: Identity,
+    /// Accepted, by the number of the socket, while the queue of the service is full.
+    waiting: Vec<(usize, UnixStream)>,
+    connections: Vec<Connection>,
+    failed: Sender<String>,
+}
+
+impl Relays {
+    /// Waits for whatever happens next, and does it. `Err` is the end.
+    fn turn(&mut self, stop: BorrowedFd<'_>) -> Result<(), Errno> {
+        let mut fds = vec![PollFd::from_borrowed_fd(stop, PollFlags::IN)];
+        let has_room = self.connections.len() + self.waiting.len() < MOST;
+        let accepting = self.listeners.iter().filter(|_| has_room);
+        fds.extend(accepting.map(|one| PollFd::from_borrowed_fd(one.inside.as_fd(), PollFlags::IN)));
+        for connection in &self.connections {
+            // What nothing is wanted of is left out: poll(2) reports its end again and again.
+            let ends = connection.ends().into_iter().filter(|(_, events)| !events.is_empty());
+            fds.extend(ends.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events)));
+        }
+        let retry = Timespec { tv_sec: 0, tv_nsec: i64::from(RETRY.subsec_nanos()) };
+        match poll(&mut fds, (!self.waiting.is_empty()).then_some(&retry)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        if !fds[0].revents().is_empty() {
+            return Err(Errno::CANCELED);
+        }
+        drop(fds);
+        self.connections.retain_mut(Connection::relay);
+        for (at, inside) in std::mem::take(&mut self.waiting) {
+            self.connect(at, inside);
+        }
+        for at in 0..self.listeners.len() {
+            while self.connections.len() + self.waiting.len() < MOST {
+                let Ok((inside, _)) = self.listeners[at].inside.accept() else { break };
+                self.connect(at, inside);
+            }
+        }
+        Ok(())
+    }
+
+    /// Connects to the service. Where that fails, the connection inside closes, as that of a service which ends does.
+    fn connect(&mut self, at: usize, inside: UnixStream) {
+        let Listener { socket, has_failed, .. } = &mut self.listeners[at];
+        match connect(&socket.host, self.caller)
+            .and_then(|outside| Connection::new(inside.try_clone()?, outside))
+        {
+            Ok(connection) => self.connections.push(connection),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.waiting.push((at, inside)),
+            Err(error) => {
+                if !std::mem::replace(has_failed, true) {
+                    let host = escape::path(&socket.host);
+                    let _ = self.failed.send(format!("cannot connect to the socket {host}: {error}"));
+                }
+            }
+        }
+    }
+}
+
+/// Connects to a socket of the host as a user: by a path that has no links any more, so that whoever puts one there since is not followed.
+/// Does not wait for a service whose queue is full.
+fn connect(path: &Path, user: Identity) -> io::Result<UnixStream> {
+    acting::as_peer(user, || {
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let found = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)?;
+        if FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) != FileType::Socket {
+            return Err(io::Error::other("it is no socket any more"));
+        }
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let found = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
+        rustix::net::connect(&socket, &SocketAddrUnix::new(found)?)?;
+        Ok(UnixStream::from(socket))
+    })
+}
+
+/// A connection inside, and the one to the service that it stands for.
+struct Connection {
+    inside: UnixStream,
+    outside: UnixStream,
+    to_service: Flow,
+    to_agent: Flow,
+}
+
+impl Connection {
+    fn new(inside: UnixStream, outside: UnixStream) -> io::Result<Self> {
+        inside.set_nonblocking(true)?;
+        outside.set_nonblocking(true)?;
+        Ok(Self { inside, outside, to_service: Flow::default(), to_agent: Flow::default() })
+    }
+
+    /// Returns what each end is watched for.
+    fn ends(&self) -> [(BorrowedFd<'_>, PollFlags); 2] {
+        let events = |from: &Flow, to: &Flow| {
+            let reads = if from.wants_more() { PollFlags::IN } else { PollFlags::empty() };
+            let writes = if to.held.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+            reads | writes
+        };
+        [
+            (self.inside.as_fd(), events(&self.to_service, &self.to_agent)),
+            (self.outside.as_fd(), events(&self.to_agent, &self.to_service)),
+        ]
+    }
+
+    /// Copies what can be copied. Returns whether there can be more.
+    fn relay(&mut self) -> bool {
+        let Self { inside, outside, to_service, to_agent } = self;
+        to_service.relay(inside, outside);
+        to_agent.relay(outside, inside);
+        !(to_service.is_over && to_agent.is_over)
+    }
+}
+
+/// One direction of a connection.
+#[derive(Default)]
+struct Flow {
+    /// What was read and not written yet.
+    held: Vec<u8>,
+    /// Whether there is nothing to read any more.
+    is_read: bool,
+    /// Whether nothing is written any more.
+    is_over: bool,
+}
+
+impl Flow {
+    fn wants_more(&self) -> bool {
+        !self.is_read && self.held.is_empty()
+    }
+
+    /// Copies until one side has to be waited for. The other direction keeps its own end.
+    fn relay(&mut self, mut from: &UnixStream, mut to: &UnixStream) {
+        while !self.is_over {
+            if self.wants_more() {
+                self.held.resize(HELD, 0);
+                let read = from.read(&mut self.held);
+                self.held.truncate(*read.as_ref().unwrap_or(&0));
+                match read {
+                    Ok(length) => self.is_read = length == 0,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    // It is gone, and has left something unread.
+                    Err(_) => self.is_read = true,
+                }
+            }
+            if self.held.is_empty() {
+                self.is_over = true;
+                let _ = to.shutdown(Shutdown::Write);
+                return;
+            }
+            match to.write(&self.held) {
+                Ok(length) => drop(self.held.drain(..length)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Nobody reads it any more: whoever writes learns that with the next write.
+                Err(_) => {
+                    self.is_over = true;
+                    let _ = from.shutdown(Shutdown::Read);
+                }
+            }
+        }
+    }
+}
