@@ -324,8 +324,17 @@ pub(super) const ROWS: &[ProtectRow] = &[
         GPTME_FILES,
     ),
     read_only("gptme.local.toml", "gptme", "the same as `gptme.toml`", GPTME, GPTME_FILES),
+    read_only(".github/gptme.toml", "gptme", "the same as `gptme.toml`", GPTME, GPTME_FILES),
+    read_only(".github/gptme.local.toml", "gptme", "the same as `gptme.toml`", GPTME, GPTME_FILES),
     read_only(".junie", "Junie", "starts the servers that it names", "Junie, \"MCP\"", DIRECTORY),
     read_only(".trae", "Trae", "starts the servers that it names", "Trae, \"MCP\"", DIRECTORY),
+    read_only(
+        "codebuff.json",
+        "Codebuff",
+        "runs its `startupProcesses` and hooks",
+        "Codebuff, \"Configuration\"",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
+    ),
     read_only(
         "conductor.json",
         "Conductor",

@@ -102,6 +102,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Idea)],
     ),
     read_only(
+        "*.ipr",
+        "IDEs of JetBrains",
+        "opens it as the project where there is no `.idea`",
+        IDEA,
+        &[("", ContentRule::Idea)],
+    ),
+    read_only("*.iws", "IDEs of JetBrains", "the same as `*.ipr`", IDEA, &[("", ContentRule::Idea)]),
+    read_only(
         ".zed",
         "Zed",
         "runs language servers, formatters and MCP servers that settings name",
@@ -332,6 +340,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "erlang_ls.config", "erlang_ls", "runs the commands of its `runtime`",
         "Erlang LS, \"Configuration\"", RUN,
     ),
+    read_only(
+        "erlang_ls.yaml", "erlang_ls", "the same as `erlang_ls.config`", "Erlang LS, \"Configuration\"", RUN,
+    ),
     read_only("kls-classpath", "kotlin-language-server", KLS_EFFECT, KLS, RUN),
     read_only("kls-classpath.*", "kotlin-language-server", KLS_EFFECT, KLS, RUN),
     read_only(
@@ -339,6 +350,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "OmniSharp",
         "loads analyzers from where `LocationPaths` says",
         "OmniSharp, \"Configuration Options\"",
+        NO_JSON,
+    ),
+    read_only(
+        "rust-project.json",
+        "rust-analyzer",
+        "takes it before `Cargo.toml`, loads the macros and runs the compiler that it names",
+        "rust-analyzer, \"Non-Cargo Based Projects\"",
         NO_JSON,
     ),
     read_only(

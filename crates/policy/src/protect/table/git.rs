@@ -230,6 +230,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".lintstagedrc", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
     read_only(".lintstagedrc.*", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
     read_only("lint-staged.config.*", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
+    read_only("nano-staged.*", "nano-staged", AT_COMMIT, NANO_STAGED, RUN),
+    read_only(".nano-staged.*", "nano-staged", AT_COMMIT, NANO_STAGED, RUN),
+    read_only(".nanostagedrc", "nano-staged", AT_COMMIT, NANO_STAGED, RUN),
     read_only(".rusty-hook.toml", "rusty-hook", AT_COMMIT, RUSTY_HOOK, RUN),
     read_only("rusty-hook.toml", "rusty-hook", AT_COMMIT, RUSTY_HOOK, RUN),
     read_only(".huskyrc", "husky 4", AT_COMMIT, HUSKY_4, RUN),
@@ -339,6 +342,8 @@ const HK: &str = "hk, \"Configuration\"";
 const HUSKY_4: &str = "husky, \"Migrate from v4\"";
 
 const LINT_STAGED: &str = "lint-staged, \"Configuration\"";
+
+const NANO_STAGED: &str = "nano-staged, \"Configuration\"";
 
 const OVERCOMMIT: &str = "overcommit, README";
 

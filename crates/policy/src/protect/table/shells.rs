@@ -17,6 +17,10 @@ const EFFECT_AT_START: &str = "runs it at its start, where this is a home direct
 
 const HERE: &str = "runs it when it is started in this directory";
 
+const REPL: &str = "imports it when its prompt is started in this directory";
+
+const PYTHON_PATH: &str = "Python library reference, sys.path";
+
 const ENTERED: &str = "runs it when the directory is entered";
 
 const OCTAVE: &str = "GNU Octave manual, \"Startup Files\"";
@@ -147,6 +151,16 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".gdbearlyinit", "gdb", EFFECT_AT_START, "gdb(1), \"Initialization Files\"", RUN),
     read_only(".lldbinit", "lldb", HERE, "lldb(1), target.load-cwd-lldbinit", RUN),
     read_only(".pdbrc", "pdb of Python", HERE, "Python library reference, pdb", RUN),
+    read_only("readline.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("readline/__init__.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("readline.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("readline.*.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("rlcompleter.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("rlcompleter/__init__.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_pyrepl.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_pyrepl/__init__.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_colorize.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_colorize/__init__.py", "python", REPL, PYTHON_PATH, RUN),
     read_only(".byebugrc", "byebug", HERE, "byebug, README", RUN),
     read_only(".rdbgrc", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),
     read_only(".rdbgrc.rb", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),

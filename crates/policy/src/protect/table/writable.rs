@@ -62,7 +62,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         ".pylintrc",
         "pylint, flake8, phpstan and other linters, in editors too",
-        "`init-hook` and plugins; so do `setup.cfg`, `.flake8`, `.sqlfluff`, `.golangci.yml`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
+        "`init-hook` and plugins; so do `setup.cfg`, `.flake8`, `.sqlfluff`, `.golangci.yml`, `buf.yaml`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
     ),
     writable(
         "flake.nix",
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         ".terraform",
         "terraform, and terraform-ls when a file is opened",
-        "providers that `init` has put there",
+        "providers that `init` has put there; so do those in `terraform.d`",
     ),
     writable(".venv", "editors, activation", "the interpreter and what it loads; not searched at all"),
     writable(
