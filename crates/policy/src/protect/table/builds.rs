@@ -310,6 +310,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(
+        ".turbo/config.json",
+        "turbo",
+        "sends its token to the server that it names",
+        "Turborepo, \"Remote Caching\"",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
+    ),
+    read_only(
         ".tofurc",
         "tofu",
         "the same as `.terraformrc`, and is taken before it",

@@ -352,6 +352,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "OmniSharp, \"Configuration Options\"",
         NO_JSON,
     ),
+    read_only("ols.json", "ols of Odin", "runs the compiler that it names", "ols, README", NO_JSON),
+    read_only("latexmkrc", "latexmk, in editors when a file is saved", "runs it as Perl", "latexmk(1)", RUN),
+    read_only(".latexmkrc", "latexmk, in editors when a file is saved", "runs it as Perl", "latexmk(1)", RUN),
     read_only(
         "rust-project.json",
         "rust-analyzer",

@@ -57,7 +57,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "pyproject.toml",
         "pip, uv, poetry",
-        "the build system; so do `setup.py`, `conftest.py`, `noxfile.py`",
+        "the build system, and for poetry and hatch environments, which editors ask about when they open the project; so do `setup.py`, \
+         `conftest.py`, `noxfile.py`, `poetry.toml`, `hatch.toml`",
     ),
     writable(
         ".pylintrc",
@@ -74,7 +75,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "terraform, and terraform-ls when a file is opened",
         "providers that `init` has put there; so do those in `terraform.d`",
     ),
-    writable(".venv", "editors, activation", "the interpreter and what it loads; not searched at all"),
+    writable(
+        ".venv",
+        "editors, activation",
+        "the interpreter and what it loads; not searched at all; so do `_opam/bin` and `renv/library`",
+    ),
     writable(
         ".direnv",
         "direnv, with `layout python`, `layout ruby` and their like in an `.envrc` that was allowed",
