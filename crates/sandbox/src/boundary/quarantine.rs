@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use self::name::QUARANTINE;
+use self::name::{QUARANTINE, is_quarantine};
 use crate::boundary::detect::baseline::{Content, Original};
 use crate::boundary::detect::finding::Finding;
 use crate::host::beneath;
@@ -92,7 +92,10 @@ pub(crate) fn set_aside_for(
         finding.restored = true;
         return Ok(Moved::Inert);
     }
-    let slot = match Slot::make(root, &finding.path, now) {
+    // The quarantine does not go into itself.
+    let slot =
+        if is_quarantine(&finding.path) { Err(Errno::NOSPC) } else { Slot::make(root, &finding.path, now) };
+    let slot = match slot {
         Err(Errno::NOSPC | Errno::DQUOT | Errno::MLINK | Errno::NOMEM) => {
             let renamed = rename_in_place(root, &finding.path, &from, name)
                 .map_err(failed("move aside", &finding.path));

@@ -93,6 +93,21 @@ fn closed_directories_do_not_stand_in_the_way() {
 }
 
 #[test]
+fn a_quarantine_that_cannot_be_searched_does_not_go_into_itself() {
+    if rustix::process::getuid().is_root() {
+        return as_somebody_else("quarantine::a_quarantine_that_cannot_be_searched_does_not_go_into_itself");
+    }
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.write(&format!("{QUARANTINE}/x/.git/hooks/pre-commit"), "evil").mode(QUARANTINE, 0o000);
+    let mut finding = boundary.last_look(&baseline).remove(0);
+    assert_eq!(finding.path, Path::new(QUARANTINE));
+    assert!(set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
+    assert!(!boundary.host.join(QUARANTINE).exists());
+    assert_eq!(boundary.last_look(&baseline), [], "and it is not found again");
+}
+
+#[test]
 fn a_quarantine_that_is_a_file_is_put_out_of_the_way_though_names_are_taken() {
     let boundary = Boundary::new();
     let baseline = boundary.baseline();
