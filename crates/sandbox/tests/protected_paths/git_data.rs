@@ -784,3 +784,61 @@ fn what_a_configuration_names_in_a_home_around_the_boundary_is_found() {
     assert_eq!(as_owner(), [true, true], "the control: git obeys both");
     assert_eq!(findings, ["later"], "the rest is read-only");
 }
+
+/// What a hook of a repository in the place of a submodule's does, if it is followed.
+fn evil_module(boundary: &Boundary, git_directory: &str, name: &str) {
+    let host = &boundary.host;
+    git(host, &["init", "-q", "--bare", git_directory]);
+    boundary.write(&format!("{git_directory}/hooks/reference-transaction"), "#!/bin/sh\ntouch obeyed\n");
+    boundary.mode(&format!("{git_directory}/hooks/reference-transaction"), 0o755);
+    git(host, &["init", "-q", "-b", "main", "source"]);
+    git(&host.join("source"), &["commit", "-q", "--allow-empty", "-m", "x"]);
+    let source = host.join("source");
+    for (key, value) in [
+        ("remote.origin.url", source.to_str().unwrap()),
+        ("remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"),
+    ] {
+        git(&host.join(git_directory), &["config", key, value]);
+    }
+    let modules = format!(
+        "[submodule \"{name}\"]\n\tpath = sub\n\turl = https://example.org/x\n\tfetchRecurseSubmodules = true\n"
+    );
+    boundary.write(".gitmodules", &modules).directory("sub");
+    let commit = git(&source, &["rev-parse", "HEAD"]);
+    git(host, &["update-index", "--add", "--cacheinfo", &format!("160000,{},sub", commit.trim())]);
+}
+
+#[test]
+fn a_file_among_the_repositories_of_submodules_leads_git_nowhere() {
+    let (boundary, _) = committed();
+    git(&boundary.host, &["remote", "add", "origin", "."]);
+    let baseline = boundary.baseline();
+    evil_module(&boundary, "elsewhere/evil", "sub");
+    boundary.write(".git/modules/sub", "gitdir: ../../elsewhere/evil\n");
+    let obeyed = boundary.host.join("elsewhere/evil/obeyed");
+    git(&boundary.host, &["fetch", "-q"]);
+    assert!(obeyed.exists(), "the control: git follows it");
+    fs::remove_file(&obeyed).unwrap();
+    let found = move_all(&boundary, &baseline);
+    assert!(found.iter().any(|one| one.path == Path::new(".git/modules/sub")), "{found:?}");
+    assert!(!boundary.host.join(".git/modules/sub").exists());
+}
+
+#[test]
+fn modules_that_look_like_a_repository_hide_none() {
+    for name in ["hooks", "lfs", "info", "logs", "objects", "refs", "worktrees", "modules"] {
+        let (boundary, _) = committed();
+        git(&boundary.host, &["remote", "add", "origin", "."]);
+        let baseline = boundary.baseline();
+        boundary.directory(".git/modules/objects").directory(".git/modules/refs");
+        boundary.write(".git/modules/HEAD", "ref: refs/heads/main\n");
+        evil_module(&boundary, &format!(".git/modules/{name}"), name);
+        let obeyed = boundary.host.join(format!(".git/modules/{name}/obeyed"));
+        git(&boundary.host, &["fetch", "-q"]);
+        assert!(obeyed.exists(), "the control: git obeys {name}");
+        fs::remove_file(boundary.host.join(".gitmodules")).unwrap();
+        let found = move_all(&boundary, &baseline);
+        let hook = format!(".git/modules/{name}/hooks/reference-transaction");
+        assert!(!boundary.host.join(&hook).exists(), "{name}: {found:?}");
+    }
+}

@@ -48,6 +48,12 @@ const HOOKS: [&str; 28] = [
     "update",
 ];
 
+/// How a file begins that git follows, see gitrepository-layout(5).
+const POINTER: &[u8] = b"gitdir: ";
+
+/// How many files are noted in a directory of submodules' repositories, in which git has none.
+const MAX_AMONG_MODULES: usize = 1000;
+
 static BUILT_IN: LazyLock<HashSet<&str>> = LazyLock::new(|| table::built_in().collect());
 
 /// Works out what is to be mounted over a writable boundary.
@@ -310,7 +316,11 @@ impl Search<'_> {
     /// Finds the repositories of submodules: directories with a `HEAD`, whose names may be several deep. One may lie
     /// below another: git asks for the path that it knows, whatever lies on the way.
     fn modules(&mut self, modules: &Path, levels: u32) {
-        let is_repository = self.is(Wanted::Repository, modules);
+        // The first of them holds submodules and nothing else, though it may look like a repository.
+        let is_repository = levels < MODULE_LEVELS && self.is(Wanted::Repository, modules);
+        if !is_repository {
+            self.files_among_modules(modules);
+        }
         for directory in self.directories(modules) {
             if self.is_out_of_time() {
                 return;
@@ -333,6 +343,27 @@ impl Search<'_> {
                 // No name is that long, so what an agent makes there is moved as a whole.
                 self.note_strange(modules, Path::new(directory.file_name().unwrap_or_default()));
                 self.notices.push(Notice::TooDeep { path: modules.into() });
+            }
+        }
+    }
+
+    /// Notes files that git follows as it does a `.git` file, and what is no file at all, among the repositories of submodules: git makes
+    /// neither there.
+    fn files_among_modules(&mut self, modules: &Path) {
+        let list = || {
+            let directory = beneath::listing(self.root, modules)?;
+            let entries = beneath::entries(directory.as_fd())?.take_while(|_| !self.until.is_over());
+            let is_none = |kind: FileType| !matches!(kind, FileType::Directory | FileType::Symlink);
+            let entries = entries.filter(|entry| entry.as_ref().map_or(true, |(_, kind)| is_none(*kind)));
+            entries.take(MAX_AMONG_MODULES).collect()
+        };
+        // Where that cannot be listed, whoever looks for the directories in it says so.
+        let entries: Result<Vec<_>, Errno> = list();
+        for (name, kind) in entries.unwrap_or_default() {
+            let file = beneath::file(self.root, &modules.join(&name)).ok();
+            let begins = file.and_then(|(file, _)| read_up_to(file, POINTER.len() as u64));
+            if kind != FileType::RegularFile || begins.is_none_or(|(begins, _)| begins == POINTER) {
+                self.note_strange(modules, Path::new(&name));
             }
         }
     }
