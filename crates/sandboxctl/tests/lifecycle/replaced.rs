@@ -154,3 +154,58 @@ fn a_program_learns_why_the_sandbox_was_ended() {
         assert_eq!(config(&place), CONFIG, "by {caller:?}");
     }
 }
+
+/// A link of the user's at what programs obey, and what the agent does in the place that it leads to once it has removed the link.
+const BEHIND_LINKS: &[(&str, &str, &str)] = &[
+    (
+        "mkdir c; ln -s c .cargo",
+        "rm .cargo; printf '[build]\nrustc-wrapper=\"x\"\n' >c/config.toml",
+        "c/config.toml",
+    ),
+    (
+        "ln -s editor .vscode",
+        "rm .vscode; mkdir editor; echo '{\"runOn\": \"evil\"}' >editor/tasks.json",
+        "editor/tasks.json",
+    ),
+    ("ln -s h .husky", "rm .husky; mkdir h; echo evil >h/pre-commit", "h/pre-commit"),
+    ("mkdir cfg; ln -s cfg .config", "rm .config; printf '[env]\nA=1\n' >cfg/mise.toml", "cfg/mise.toml"),
+    (
+        "git init -q .; rm -rf .git/hooks; ln -s ../gh .git/hooks",
+        "rm .git/hooks; mkdir gh; printf '#!/bin/sh\nid\n' >gh/pre-commit; chmod +x gh/pre-commit",
+        "gh/pre-commit",
+    ),
+    (
+        "mkdir conf base; echo '# ours' >base/yarnrc; ln -s ../base/yarnrc conf/yarnrc; ln -s conf/yarnrc .yarnrc",
+        "rm .yarnrc conf/yarnrc; echo 'yarn-path \"./evil.js\"' >conf/yarnrc",
+        "yarn-path",
+    ),
+    (
+        "echo '{}' >real.json; ln -s real.json mid; ln -s mid .mcp.json",
+        "rm .mcp.json mid; ln -s evil.json mid; echo '{\"mcpServers\": {}}' >evil.json",
+        "mcpServers",
+    ),
+];
+
+#[test]
+fn nothing_waits_where_a_link_leads_that_is_put_back() {
+    for caller in callers("links that are put back") {
+        for (before, agent, made) in BEHIND_LINKS {
+            let place = Place::new(caller);
+            let prepared = place.outside(&["sh", "-c", before]).output().unwrap();
+            assert!(prepared.status.success(), "{prepared:?}");
+            let output = place.inside(&["--quiet"], &["sh", "-c", agent]).output().unwrap();
+            // What is there now, by the ways that the user's programs take.
+            let left = place
+                .outside(&["sh", "-c", "find -L . -path ./.sandboxctl-quarantine -prune -o -type f -print; cat .yarnrc .mcp.json 2>/dev/null"])
+                .output()
+                .unwrap();
+            let left = String::from_utf8_lossy(&left.stdout).into_owned();
+            assert!(!left.contains(made), "{before}, {agent} by {caller:?}: {left} {output:?}");
+            let control = place
+                .outside(&["sh", "-c", "ls -ld .cargo .vscode .husky .config .git/hooks .yarnrc .mcp.json"])
+                .output();
+            let links = String::from_utf8_lossy(&control.unwrap().stdout).matches(" -> ").count();
+            assert_eq!(links, 1, "the link of the user's is back: {before}");
+        }
+    }
+}

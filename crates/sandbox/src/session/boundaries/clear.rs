@@ -36,6 +36,9 @@ const FINAL_SCAN_LIMIT: Duration = Duration::from_secs(30);
 /// How long the repositories in what is moved aside may take to be made inert, all together.
 const MAKING_INERT: Duration = Duration::from_secs(10);
 
+/// How many times a boundary is searched again because links were put back. Each may lead to another one.
+const MAX_RESTORED: usize = 8;
+
 /// How many are reported one by one when it has ended.
 const MAX_LISTED: usize = 100;
 
@@ -214,7 +217,28 @@ pub(crate) fn clear_up(
             warn(notice, remembered, format_args!("the directory is {} now", escape::path(&place)));
         }
     }
-    let stuck = move_all(root, remembered, &mut scan.findings, notice);
+    let mut stuck = move_all(root, remembered, &mut scan.findings, notice);
+    // A link that is back leads again where nobody has looked without it.
+    let mut is_restored = scan.findings.iter().any(|finding| finding.restored);
+    for _ in 0..MAX_RESTORED {
+        if !is_restored {
+            break;
+        }
+        let again = rescan(root, remembered, by, known, notice).inspect_err(|error| {
+            warn(
+                notice,
+                remembered,
+                format_args!("what the agent made could not be searched behind what was put back: {error}"),
+            );
+        })?;
+        scan.is_whole &= again.is_whole;
+        let is_known =
+            |one: &Finding| scan.findings.iter().any(|old| old.path == one.path && old.aside.is_none());
+        let mut new: Vec<_> = again.findings.into_iter().filter(|one| !is_known(one)).collect();
+        stuck.extend(move_all(root, remembered, &mut new, notice));
+        is_restored = new.iter().any(|finding| finding.restored);
+        scan.findings.extend(new);
+    }
     Ok((scan, stuck))
 }
 
