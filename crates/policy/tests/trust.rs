@@ -41,6 +41,7 @@ const WIDENING: &[(&str, &str)] = &[
     ("shared_dirs.x.host", "shared_dirs.x = { host = \".git/hooks\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \".git\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"sub/.vscode/x\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \".cargo\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"link-to-hooks\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"hooks-of-bare\", guest = \"/x\" }"),
     ("secrets.x", "secrets.x = { mode = \"inject\", env_var = \"X\", source = \"env:X\" }"),

@@ -28,8 +28,8 @@ impl fmt::Display for Covered {
     }
 }
 
-/// Returns the protected path that `path` is or lies in, as seen from any directory above it; `None` where programs outside see
-/// nothing special in it.
+/// Returns the protected path that `path` is, lies in or begins, as seen from any directory above it; `None` where programs outside
+/// see nothing special in it. That a path begins one counts for names with a dot: a project may well be called `tools` or `mise`.
 ///
 /// Built-in paths count, but for those given up: an added path is meant for its own boundary. Everything in a
 /// `.git` counts, whatever it is called.
@@ -49,10 +49,22 @@ pub fn covering(path: &Path, given_up: &[RelativePath]) -> Option<Covered> {
             Some(found) if holds_checkout(&relative, found) => return None,
             Some(found) => found.as_str(),
             None if name.eq_ignore_ascii_case(GIT) => GIT,
-            None => return None,
+            None => begun(&relative, given_up)?,
         };
         Some(Covered { protected: text.to_owned(), holder: components[..at].iter().collect() })
     })
+}
+
+/// Returns a built-in protected path that lies in this one.
+fn begun(relative: &Path, given_up: &[RelativePath]) -> Option<&'static str> {
+    let is_in = |row: &&str| {
+        let mut names = Path::new(row).iter();
+        let begins =
+            relative.iter().all(|part| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)));
+        begins && names.next().is_some() && !given_up.iter().any(|path| path.as_str() == *row)
+    };
+    let has_dot = relative.as_os_str().as_encoded_bytes().starts_with(b".");
+    table::built_in().find(|row| has_dot && is_in(row))
 }
 
 /// Returns whether the protected path is the beginning of this one, and not found further down.
@@ -89,6 +101,9 @@ mod tests {
             ("/home/me/.claude/projects", ".claude", "/home/me"),
             ("/home/me/.config/fish/functions", ".config/fish", "/home/me"),
             ("/home/me/.claude/worktrees/one/.git/hooks", ".git/hooks", "/home/me/.claude/worktrees/one"),
+            ("/home/me/p/.cargo", ".cargo/config.toml", "/home/me/p"),
+            ("/home/me/p/.yarn", ".yarn/releases", "/home/me/p"),
+            ("/home/me/p/.Jj/repo/store", ".jj/repo/store/git_target", "/home/me/p"),
         ] {
             assert_eq!(covered(path), Some((protected.to_owned(), holder.to_owned())), "{path}");
         }
@@ -98,7 +113,8 @@ mod tests {
     fn other_directories_are_nothing_special() {
         for path in [
             "/", "/home/me/p", "/home/me/.config/other", "/home/me/p/git/hooks",
-            "/home/me/.claude/worktrees/one/src",
+            "/home/me/.claude/worktrees/one/src", "/home/me/p/.cargo/registry", "/home/me/tools",
+            "/home/me/p/mise",
         ] {
             assert_eq!(covered(path), None, "{path}");
         }
