@@ -270,9 +270,10 @@ impl From<TrustError> for CommandError {
             TrustError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Code::ConfigNotFound
             }
-            TrustError::Owner { .. } | TrustError::NotConfiguration { .. } | TrustError::Read { .. } => {
-                Code::ConfigInvalid
-            }
+            TrustError::Owner { .. }
+            | TrustError::Shared { .. }
+            | TrustError::NotConfiguration { .. }
+            | TrustError::Read { .. } => Code::ConfigInvalid,
             TrustError::Damaged { .. } | TrustError::State(_) => Code::ToolFailed,
         };
         Self::message(code, error)

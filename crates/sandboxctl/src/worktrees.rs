@@ -105,7 +105,18 @@ fn refusal(
             return Some(format!("it and `{}` lie in each other", other.name));
         }
     }
-    let Ok(Lead::Found(Found { path, kind, owner, .. })) = directories.follow(context, repository) else {
+    let Ok(Lead::Found(Found { owner, .. })) = directories.follow(context, repository) else {
+        return Some("it is gone".to_owned());
+    };
+    // Root follows the `.git` file of anybody: a repository is shared with a worktree of the same user's alone.
+    let owner = *owner;
+    for path in [wanted.host.clone(), wanted.host.join(".git")] {
+        match directories.follow(context, &path) {
+            Ok(Lead::Found(found)) if found.owner.uid == owner.uid => {}
+            _ => return Some(format!("it belongs to user {}, and the worktree to another one", owner.uid)),
+        }
+    }
+    let Ok(Lead::Found(Found { path, kind, .. })) = directories.follow(context, repository) else {
         return Some("it is gone".to_owned());
     };
     let candidate =

@@ -4,11 +4,13 @@
 //! with where its paths led. One byte more, or a directory that has become a link, and the question is asked again.
 
 use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -33,6 +35,11 @@ pub enum TrustError {
          copy it, read it, and use the copy"
     )]
     Owner { path: PathBuf, owner: u32, caller: u32 },
+    /// Root would believe what others write.
+    #[error(
+        "{path} can be written by others than root; take that away (`setfacl -b`, `chmod go-w`), or call without sudo as its owner"
+    )]
+    Shared { path: PathBuf },
     /// It is not a regular file, or too large.
     #[error("{path} is {what}; a configuration is a regular file of at most {} bytes", MAX_SIZE)]
     NotConfiguration { path: PathBuf, what: &'static str },
@@ -142,12 +149,24 @@ pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
     if metadata.uid() != caller.uid && metadata.uid() != 0 {
         return Err(TrustError::Owner { path: resolved, owner: metadata.uid(), caller: caller.uid });
     }
+    // Of others than root it is their own affair who writes in their project.
+    if caller.uid == 0 && may_be_written_by_others(&file, &metadata) {
+        return Err(TrustError::Shared { path: resolved });
+    }
     let mut content = Vec::new();
     Read::by_ref(&mut file).take(MAX_SIZE + 1).read_to_end(&mut content).map_err(failed)?;
     if content.len() as u64 > MAX_SIZE {
         return Err(TrustError::NotConfiguration { path: resolved, what: "too large" });
     }
     Ok(Candidate { path: resolved, content })
+}
+
+/// Returns whether others than root may write a file of root's, by its mode or an access control list (acl(5)).
+fn may_be_written_by_others(file: &File, metadata: &Metadata) -> bool {
+    let listed = rustix::fs::fgetxattr(file, c"system.posix_acl_access", &mut [0_u8; 0][..]);
+    let has_list = !matches!(listed, Err(Errno::NODATA | Errno::OPNOTSUPP));
+    let forbidden = if metadata.gid() != 0 || has_list { 0o022 } else { 0o002 };
+    metadata.mode() & forbidden != 0
 }
 
 impl Candidate {
@@ -324,6 +343,45 @@ mod tests {
         store.trust(&file, vec![]).unwrap();
         fs::remove_file(&file.path).unwrap();
         assert!(store.untrust(&file.path).unwrap());
+    }
+
+    #[test]
+    fn root_refuses_a_file_that_others_can_write() {
+        use std::os::unix::fs::PermissionsExt;
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        let path = write(&top.path().join("file"), "x").path;
+        let root = Identity { uid: 0, gid: 0 };
+        for (mode, gid, is_refused) in
+            [(0o644, 0, false), (0o664, 0, false), (0o664, 1001, true), (0o666, 0, true)]
+        {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            std::os::unix::fs::chown(&path, Some(0), Some(gid)).unwrap();
+            assert_eq!(
+                matches!(read(&path, root), Err(TrustError::Shared { .. })),
+                is_refused,
+                "{mode:o} {gid}"
+            );
+        }
+        // What init makes where the directory gives its owner every new file.
+        std::os::unix::fs::chown(&path, Some(0), Some(0)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
+        // Version 2; the owner, user 1001, the group, the mask and others: tag, permissions and id of each.
+        let entries: [(u16, u16, u32); 5] =
+            [(1, 6, u32::MAX), (2, 6, 1001), (4, 4, u32::MAX), (16, 6, u32::MAX), (32, 4, u32::MAX)];
+        let mut list = 2_u32.to_le_bytes().to_vec();
+        for (tag, permissions, id) in entries {
+            list.extend([tag.to_le_bytes(), permissions.to_le_bytes()].concat());
+            list.extend(id.to_le_bytes());
+        }
+        let set =
+            rustix::fs::setxattr(&path, c"system.posix_acl_access", &list, rustix::fs::XattrFlags::empty());
+        if set != Err(Errno::OPNOTSUPP) {
+            set.unwrap();
+            assert!(matches!(read(&path, root), Err(TrustError::Shared { .. })));
+        }
     }
 
     #[test]

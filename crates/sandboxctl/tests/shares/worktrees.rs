@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::machine::callers;
+use crate::machine::{Caller, NORMAL, callers};
 use crate::place::Place;
 use crate::{error, places, said, script};
 
@@ -176,4 +176,21 @@ fn an_agent_in_a_worktree_has_git_on_the_host_neither_read_nor_write_in_the_main
         assert!(place.outside(&["sh", "-c", commit]).output().unwrap().status.success());
         assert!(!recorded.exists(), "{what}: {output:?}");
     }
+}
+
+#[test]
+fn root_shares_no_repository_of_its_own_with_the_worktree_of_another_user() {
+    if !callers("repositories of root's").contains(&Caller::Root) {
+        return;
+    }
+    let place = Place::new(Caller::Root);
+    let repository = set_up(&place);
+    let ask = format!("git --git-dir={}/worktrees/workspace log --format=%s", repository.display());
+    let run = || place.inside(&["-v", ".:/workspace"], &["sh", "-c", &ask]).output().unwrap();
+    assert_eq!(said(&run()), "first\n", "the control: it is root's own");
+    // Its place is another user's by now, who knows what the file says.
+    std::os::unix::fs::chown(place.workspace(), Some(NORMAL), Some(NORMAL)).unwrap();
+    let output = run();
+    assert_eq!(said(&output), "", "{output:?}");
+    assert!(error(&output).contains("it belongs to user 0, and the worktree to another one"), "{output:?}");
 }
