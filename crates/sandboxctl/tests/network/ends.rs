@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use crate::internet::bash;
+use crate::machine::Caller;
 use crate::place::Place;
-use crate::{ask, everywhere, natively};
+use crate::{ask, callers, everywhere, natively};
 
 /// The egress proxies of sandboxes of this place, by their process ids: their logs are in its state directory.
 fn proxies(place: &Place) -> Vec<u32> {
@@ -174,4 +175,27 @@ fn a_server_that_sends_without_end_keeps_no_proxy_alive() {
         let limit = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
         assert_eq!(rustix::event::poll(&mut ends, Some(&limit)), Ok(1), "{who}: the proxy lives on");
     });
+}
+
+#[test]
+fn root_serves_nobody_who_has_given_it_a_socket_of_another_user() {
+    const ASK: &str = "
+import os, socket, subprocess, sys
+def serve(user):
+    os.seteuid(user); ours, theirs = socket.socketpair(); os.seteuid(0); ours.close()
+    return subprocess.run([sys.argv[1], 'egress', 'serve'], stdin=theirs, capture_output=True, text=True).stderr
+print(serve(0), serve(1001))
+";
+    if !callers("sockets of other users").contains(&Caller::Root) {
+        return;
+    }
+    let place = Place::new(Caller::Root);
+    let program = place.path("sandboxctl");
+    let output = place
+        .outside(&["python3".as_ref(), "-c".as_ref(), ASK.as_ref(), program.as_os_str()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (own, of_another) = said.split_once("error: standard input is a socket of another user").unwrap();
+    assert!(own.contains("is no socket of `sandboxctl run`") && of_another.contains("by itself"), "{said}");
 }

@@ -35,14 +35,14 @@ use policy::rules::network::HostRule;
 use policy::rules::user::{UserOrGroup, UserSpec};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, geteuid, getpid, getrlimit, kill_process, setrlimit};
 use tokio::sync::oneshot;
 
 use super::init_socket::InitSocket;
 use super::renewals::Renewals;
 use super::requests::Requests;
 use super::routes::{credited, route};
-use crate::error::CommandError;
+use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 
 /// How long each of the two files of a log may become, in bytes.
@@ -73,7 +73,16 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
     not_dumpable().context("cannot close this process to others")?;
 
     // 2. What it is to do, from the process that has started it. A person who types this has no such socket.
-    let mut control = ControlSocket::from(rustix::io::dup(rustix::stdio::stdin()).context("standard input")?);
+    let stdin = rustix::stdio::stdin();
+    // Whoever may call this as root by sudo, and nothing else, is not to say what root's proxy does.
+    let peer = rustix::net::sockopt::socket_peercred(stdin).map(|peer| peer.uid);
+    if peer.is_ok_and(|peer| peer != geteuid()) {
+        return Err(CommandError::message(
+            Code::PolicyDenied,
+            "standard input is a socket of another user; `sandboxctl run` starts this command by itself",
+        ));
+    }
+    let mut control = ControlSocket::from(rustix::io::dup(stdin).context("standard input")?);
     let spec: EgressSpec =
         control.receive().ok().flatten().context(
             "standard input is no socket of `sandboxctl run`, which starts this command by itself",
