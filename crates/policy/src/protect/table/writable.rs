@@ -50,6 +50,21 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "all of it; so do `.formatter.exs`, `rebar.config`, and what is built into `.elixir_ls` and `_build`",
     ),
     writable(
+        "analysis_options.yaml",
+        "the analysis server of Dart, in editors when the project is opened",
+        "plugins that it names",
+    ),
+    writable(
+        "*.csproj",
+        "dotnet, and editors that open the project",
+        "all of it; so do `*.sln`, `Directory.Build.props`, `Directory.Build.targets`, `nuget.config`",
+    ),
+    writable(
+        "project.clj",
+        "lein, and clojure-lsp when a file is opened",
+        "all of it; so do `deps.edn`, `dune`, `lakefile.lean`, `cabal.project`, `stack.yaml` and `config.nims` for the tools of their languages",
+    ),
+    writable(
         "Gemfile",
         "bundler, and ruby-lsp when a file is opened",
         "all of it; so do `*.gemspec`, `Rakefile`, `.bundle/config`, `.ruby-lsp`, and what `.rubocop.yml` requires",
