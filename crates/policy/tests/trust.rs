@@ -35,7 +35,7 @@ const WIDENING: &[(&str, &str)] = &[
         "shared_dirs.x.host",
         "shared_dirs.x = { host = \"/home/me/project-2\", guest = \"/x\", mode = \"ro\" }",
     ),
-    ("shared_dirs.x.host", "shared_dirs.x = { host = \"~/.config\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"~/.local\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"link-to-home\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"dangling\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \".git/hooks\", guest = \"/x\" }"),

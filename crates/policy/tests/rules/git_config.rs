@@ -347,6 +347,8 @@ fn what_a_configuration_of_git_names_is_known() {
             vec![program("tools/clean"), program("tools/clean.js"), program("tools/clean.node")],
         ),
         ("[filter \"x\"]\nclean = sh -c status\n", vec![]),
+        ("[filter \"x\"]\nclean = bash -e clean\n", vec![program("clean")]),
+        ("[filter \"x\"]\nclean = perl -e clean\n", vec![]),
         (
             "[filter \"x\"]\nclean = 'my tools/fmt.sh'\n",
             vec![program("my tools/fmt.sh"), program("tools/fmt.sh")],

@@ -104,8 +104,10 @@ const INTERPRETERS: &[(&[u8], Ends)] = &[
 
 /// Returns whether a script follows this word, or a directory that a program enters or takes for one, whatever its name is, and which
 /// ends that may lack. An option before it changes nothing.
-fn expects_script(word: &[u8], expected: Option<Ends>) -> Option<Ends> {
+fn expects_script(word: &[u8], expected: Option<Ends>, is_of_shell: bool) -> Option<Ends> {
     match word {
+        // Options of a shell, of which none has a word behind it.
+        b"-C" | b"-e" | b"-f" if is_of_shell => expected,
         b"-C" | b"-f" => Some(&[]),
         // What follows is a command, or a module.
         b"-c" | b"-e" | b"-m" => None,
@@ -120,6 +122,12 @@ fn expects_script(word: &[u8], expected: Option<Ends>) -> Option<Ends> {
     }
 }
 
+/// Returns whether a word is the name of a shell, to which `-e` is an option without a word behind it.
+fn is_shell(word: &[u8]) -> bool {
+    let name = word.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    [&b"bash"[..], b"dash", b"ksh", b"sh", b"zsh"].contains(&name)
+}
+
 /// How often a word of a command is taken for a command itself, as `sh -c` does.
 const COMMAND_LEVELS: u32 = 3;
 
@@ -128,9 +136,11 @@ fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
     let words = words::split(command);
     let mut paths = Vec::new();
     let mut expected = None;
+    let mut is_of_shell = false;
     for (at, word) in words.iter().enumerate() {
         let ends = expected.filter(|_| !word.starts_with(b"-"));
-        expected = expects_script(word, expected);
+        expected = expects_script(word, expected, is_of_shell);
+        is_of_shell = word.starts_with(b"-") && is_of_shell || is_shell(word);
         if let Some(unknown) = word.iter().rposition(|byte| *byte == words::UNKNOWN) {
             // What a shell puts before it may be the root of either.
             let after = word[unknown + 1..].strip_prefix(b"/").filter(|after| !after.is_empty());
