@@ -752,6 +752,61 @@ fn a_linked_work_tree_that_leads_out_of_the_boundary_is_moved_aside() {
 }
 
 #[test]
+fn a_link_that_comes_to_lie_where_a_linked_work_tree_was_is_moved_aside() {
+    let prepared = || {
+        let (boundary, outside) = committed();
+        let there = outside.with_file_name("there");
+        fs::create_dir(&there).unwrap();
+        fs::write(there.join("mine"), "the user's own\n").unwrap();
+        // The user has removed it, and git would forget it some day.
+        git(&boundary.host, &["worktree", "add", "-q", "work/tree"]);
+        fs::remove_dir_all(boundary.host.join("work")).unwrap();
+        boundary.directory("old").link(&there, "old/tree").link(&there, "kept");
+        boundary.until_the_clock_is_past("kept");
+        (boundary, there)
+    };
+    let use_git = |boundary: &Boundary, there: &Path| {
+        git(&boundary.host, &["worktree", "repair"]);
+        let is_written = there.join(".git").exists();
+        git(&boundary.host, &["worktree", "remove", "--force", "work/tree"]);
+        (is_written, there.join("mine").exists())
+    };
+    let attack = |boundary: &Boundary, there: &Path, how: &str| match how {
+        "at it" => drop(symlink(there, boundary.directory("work").host.join("work/tree"))),
+        "above it" => {
+            let above = there.with_file_name("above");
+            fs::create_dir(&above).unwrap();
+            fs::rename(there, above.join("tree")).unwrap();
+            boundary.link(above, "work");
+        }
+        _ => fs::rename(boundary.host.join("old"), boundary.host.join("work")).unwrap(),
+    };
+    for (how, link) in [("at it", "work/tree"), ("above it", "work"), ("an old one", "work/tree")] {
+        let place = |there: &Path| {
+            let moved = there.with_file_name("above/tree");
+            if moved.exists() { moved } else { there.to_owned() }
+        };
+        let (boundary, there) = prepared();
+        attack(&boundary, &there, how);
+        assert_eq!(use_git(&boundary, &place(&there)), (true, false), "the control: git empties it, {how}");
+
+        let (boundary, there) = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary, &there, how);
+        let found = move_all(&boundary, &baseline);
+        let found: Vec<_> = found.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
+        assert_eq!(found, [(link, Origin::Created)], "{how}");
+        assert_eq!(use_git(&boundary, &place(&there)), (false, true), "{how}");
+    }
+    // What was there before, and what leads nowhere near, are nobody's business.
+    let (boundary, there) = prepared();
+    boundary.directory("work").link(&there, "work/tree");
+    let baseline = boundary.baseline();
+    boundary.link(&there, "work/other").link(&there, "other");
+    assert_eq!(boundary.compare(&baseline), []);
+}
+
+#[test]
 fn what_a_configuration_names_in_a_home_around_the_boundary_is_found() {
     let (boundary, _) = committed();
     let home = boundary.host.parent().unwrap();

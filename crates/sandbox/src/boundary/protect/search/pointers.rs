@@ -112,13 +112,31 @@ impl Search<'_> {
                 self.remember(links);
                 true
             }
-            Ok(Leads::Nowhere { .. }) => true,
+            Ok(Leads::Nowhere { missing }) => {
+                self.nothing_on_the_way(&missing);
+                true
+            }
             // `git worktree add` writes a path inside.
-            Ok(Leads::Unfollowed { links, host, .. }) => links.is_empty() && host != OnHost::Unknown,
+            Ok(Leads::Unfollowed { links, host, .. }) => {
+                let is_inside = links.is_empty() && host != OnHost::Unknown;
+                self.remember(links);
+                is_inside
+            }
             Err(_) => false,
         };
         if !is_harmless {
             self.unfollowed.insert(file);
+        }
+    }
+
+    /// Remembers that nothing is at a path, nor at what of the way there is missing: a link that comes to lie there was not there,
+    /// however old it is.
+    fn nothing_on_the_way(&mut self, missing: &Path) {
+        for path in missing.ancestors() {
+            if beneath::stat(self.root, path).is_ok() {
+                break;
+            }
+            self.led(path);
         }
     }
 
