@@ -55,6 +55,11 @@ pub enum Reason {
     },
     /// It lists a path that git would write to, though no work tree has it.
     WritesElsewhere { example: String },
+    /// A link out of the shared directory, beneath which an index of git lists files.
+    LeadsOut {
+        /// One of them.
+        example: String,
+    },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
     Hook,
     /// It leads git to a repository, or to configuration and hooks, somewhere else.
@@ -115,6 +120,11 @@ impl fmt::Display for Reason {
             Self::WritesElsewhere { example } => {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")
             }
+            Self::LeadsOut { example } => write!(
+                f,
+                "it leads out of the shared directory where an index of git lists files, such as `{example}`, and \
+                 `git sparse-checkout` empties what lies there"
+            ),
             Self::Redirected { setting } => {
                 write!(f, "`{setting}` names another repository to fetch from or to push to")
             }

@@ -199,7 +199,8 @@ impl Baseline {
             let moved = findings.iter().filter(|one| one.origin != Origin::Earlier);
             moved.into_iter().any(|one| path.starts_with(&one.path))
         };
-        let indexes = index::added_entries(root, &self.indexes, mounts, was_searched, goes);
+        let is_since = |path: &Path| self.touched(root, path) == Touched::Since;
+        let indexes = index::added_entries(root, &self.indexes, mounts, was_searched, goes, is_since);
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
         };

@@ -199,3 +199,89 @@ fn a_directory_of_an_index_that_is_not_left_out_of_the_work_tree_is_found() {
     let reasons: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| one.reason).collect();
     assert!(matches!(reasons[..], [Reason::HidesChanges { files: 1, .. }]), "one of git's own: {reasons:?}");
 }
+
+/// A repository with a directory `in` and one with a name of two parts beside it, and a directory out of the boundary with a file.
+fn with_directories(flags: &[&[&str]]) -> (Boundary, PathBuf) {
+    let (boundary, outside) = committed();
+    let there = outside.with_file_name("there");
+    fs::create_dir(&there).unwrap();
+    fs::write(there.join("mine"), "the user's own\n").unwrap();
+    boundary.write("in/i", "1").write("a/dir/d", "1").write("a/dir-too", "1").write("a/b/e/f", "1");
+    git(&boundary.host, &["add", "in", "a"]);
+    git(&boundary.host, &["commit", "-q", "-m", "directories"]);
+    for words in flags {
+        git(&boundary.host, words);
+    }
+    boundary.until_the_clock_is_past(".git/index");
+    (boundary, there)
+}
+
+#[test]
+fn a_link_out_of_the_boundary_where_an_index_lists_files_is_moved_aside() {
+    const CONE: &[&str] = &["sparse-checkout", "set", "in"];
+    const SPARSE: &[&str] = &["sparse-checkout", "set", "--sparse-index", "in"];
+    const REAPPLY: &[&str] = &["sparse-checkout", "reapply"];
+    for (flags, link, commands) in [
+        (&[CONE][..], "a", REAPPLY),
+        (&[&["sparse-checkout", "set", "a/b"]], "a/dir", REAPPLY),
+        (&[SPARSE], "a", REAPPLY),
+        (&[CONE], "in", &["sparse-checkout", "set", "a"]),
+        // The user makes it sparse later.
+        (&[], "a", CONE),
+        (&[&["update-index", "--split-index"]], "a", CONE),
+    ] {
+        let attack = |boundary: &Boundary, there: &Path| {
+            let path = boundary.host.join(link);
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            boundary.link(there, link);
+        };
+        let is_there = |boundary: &Boundary, there: &Path| {
+            git(&boundary.host, commands);
+            there.join("mine").exists()
+        };
+        let (boundary, there) = with_directories(flags);
+        attack(&boundary, &there);
+        assert!(!is_there(&boundary, &there), "the control: git empties it, {link} {flags:?}");
+
+        let (boundary, there) = with_directories(flags);
+        let baseline = boundary.baseline();
+        attack(&boundary, &there);
+        let found = move_all(&boundary, &baseline);
+        let found: Vec<_> = found.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
+        assert_eq!(found, [(link, Origin::Created)], "{flags:?}");
+        assert_eq!(boundary.compare(&baseline), []);
+        assert!(is_there(&boundary, &there), "{link} {flags:?}");
+    }
+}
+
+#[test]
+fn links_that_an_index_has_no_files_beneath_stay_and_so_do_the_users_own() {
+    let (boundary, there) = with_directories(&[]);
+    // The user's own, as it is and staged.
+    fs::remove_dir_all(boundary.host.join("in")).unwrap();
+    boundary.link(&there, "in").link(&there, "data").link(&there, "old");
+    boundary.until_the_clock_is_past("old");
+    let baseline = boundary.baseline();
+    boundary.link(&there, "other").link("a/b", "a/inside").link("a", "short");
+    // Nothing is there on the host.
+    fs::remove_dir_all(boundary.host.join("a/b/e")).unwrap();
+    boundary.link("/no-such-directory-on-the-host/x", "a/b/e");
+    assert_eq!(boundary.compare(&baseline), []);
+    // The index has it as a link.
+    fs::remove_dir_all(boundary.host.join("a/dir")).unwrap();
+    boundary.link(&there, "a/dir");
+    let leads_out = |example: &str| Reason::LeadsOut { example: example.into() };
+    let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| one.reason).collect();
+    assert_eq!(found, [leads_out("a/dir/d")], "the control");
+    git(&boundary.host, &["add", "-A"]);
+    assert_eq!(boundary.compare(&baseline), []);
+    // What was there is not moved, though an index comes to list files beneath it.
+    let baseline = boundary.baseline();
+    git(&boundary.host, &["reset", "-q"]);
+    let mut found = boundary.compare(&baseline);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    let found: Vec<_> = found.into_iter().map(|one| (one.path, one.reason, one.origin)).collect();
+    let wanted = [("a/dir", "a/dir/d"), ("in", "in/i")];
+    assert_eq!(found, wanted.map(|(path, file)| (path.into(), leads_out(file), Origin::Earlier)));
+}

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::boundary::detect::finding::Origin;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::path_list::MAX_HIDDEN;
-use crate::boundary::protect::path_list::{ListContent, PathList, Staged};
+use crate::boundary::protect::path_list::{LinkOut, ListContent, PathList, Staged};
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
 
@@ -36,6 +36,9 @@ pub(crate) struct Index {
     /// Protected paths, with the numbers of the contents that git would write there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     staged: Vec<(String, String)>,
+    /// Links out of the boundary, beneath which it lists files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    links_out: Vec<LinkOut>,
 }
 
 impl Index {
@@ -43,9 +46,11 @@ impl Index {
         &self.path
     }
 
-    /// Returns the same at another path.
-    pub(crate) fn at(&self, path: PathBuf) -> Self {
-        Self { path, ..self.clone() }
+    /// Returns the same with other paths; `None` where it has none.
+    pub(crate) fn at(&self, here: impl Fn(&Path) -> Option<PathBuf>) -> Option<Self> {
+        let links = self.links_out.iter();
+        let links_out = links.filter_map(|link| Some(LinkOut { path: here(&link.path)?, ..link.clone() }));
+        Some(Self { path: here(&self.path)?, links_out: links_out.collect(), ..self.clone() })
     }
 }
 
@@ -59,23 +64,34 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         };
         let staged = list.staged.iter().flat_map(|staged| &staged.files);
         let staged = staged.map(|(path, number)| (text(path), number.clone())).collect();
-        Index { path: list.path.clone(), stamp: list.stamp, hidden, staged }
+        let links_out = list.links_out.clone();
+        Index { path: list.path.clone(), stamp: list.stamp, hidden, staged, links_out }
     };
     mounts.path_lists.iter().map(remember).collect()
 }
 
 /// Lists what is listed that was not listed then. `was_searched` says whether a directory of git's data was looked at, and `goes` whether
-/// what lies at a path is moved aside.
+/// what lies at a path is moved aside; `is_since` says whether that was touched since.
 pub(crate) fn added_entries(
     root: BorrowedFd<'_>,
     before: &[Index],
     mounts: &Mounts,
     was_searched: impl Fn(&Path) -> bool,
     goes: impl Fn(&Path) -> bool,
+    is_since: impl Fn(&Path) -> bool,
 ) -> Vec<(PathBuf, Reason, Origin)> {
-    let mut changes = Vec::new();
+    let mut changes: Vec<(PathBuf, Reason, Origin)> = Vec::new();
     for list in &mounts.path_lists {
         let before = before.iter().find(|before| before.path == list.path);
+        // A link is new though the index is the same.
+        for LinkOut { path, target, example } in &list.links_out {
+            let known = before.map_or(&[][..], |before| &before.links_out);
+            let is_known = known.iter().any(|link| link.path == *path && link.target == *target);
+            if !is_known && !goes(path) && !changes.iter().any(|(said, ..)| said == path) {
+                let origin = if is_since(path) { Origin::Created } else { Origin::Earlier };
+                changes.push((path.clone(), Reason::LeadsOut { example: text(example) }, origin));
+            }
+        }
         if before.is_some_and(|before| before.stamp == list.stamp) {
             continue;
         }

@@ -108,7 +108,7 @@ impl Baseline {
 
         self.indexes.retain(|index| !other.has_entered(index.path()));
         let theirs = other.baseline.indexes.iter();
-        self.indexes.extend(theirs.filter_map(|index| Some(index.at(here(index.path())?))));
+        self.indexes.extend(theirs.filter_map(|index| index.at(here)));
 
         self.dotted.retain(|one| is_own(&Base::Tree(one.tree.clone())));
         let theirs = other.baseline.dotted.iter();

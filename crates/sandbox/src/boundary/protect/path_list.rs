@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use policy::classify::index::{self, MalformedIndex, ObjectFormat, Paths, StagedKind};
 use policy::classify::{MAX_CONTENT, layout, repository};
 use policy::rules::hide::HidePatterns;
+use policy::text::json_bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
@@ -33,7 +35,21 @@ pub struct PathList {
     pub(crate) trees: Vec<PathBuf>,
     /// Of an index, the work tree, and what would be written to protected paths in it: names of contents.
     pub(crate) staged: Option<Staged>,
+    /// Of an index, the links out of the boundary beneath which it lists files.
+    pub(crate) links_out: Vec<LinkOut>,
     pub(crate) stamp: Stamp,
+}
+
+/// A link out of the boundary, beneath which an index lists files.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct LinkOut {
+    #[serde(with = "json_bytes::path")]
+    pub(crate) path: PathBuf,
+    #[serde(with = "json_bytes::path")]
+    pub(crate) target: PathBuf,
+    /// One of the files.
+    #[serde(with = "json_bytes::path")]
+    pub(crate) example: PathBuf,
 }
 
 /// What an index holds for protected paths.
@@ -90,6 +106,7 @@ impl PathList {
                             listed: ListContent::TooMany,
                             trees: Vec::new(),
                             staged: None,
+                            links_out: Vec::new(),
                             stamp,
                         });
                     }
@@ -99,7 +116,8 @@ impl PathList {
                 read.map_or_else(|MalformedIndex| ListContent::Malformed, ListContent::Paths)
             }
         };
-        Some(Self { path, git: git.into(), listed, trees: Vec::new(), staged: None, stamp })
+        let (trees, links_out) = (Vec::new(), Vec::new());
+        Some(Self { path, git: git.into(), listed, trees, staged: None, links_out, stamp })
     }
 
     /// Takes a path that is hidden inside for one where git must not write: it would record its content where the agent reads it.

@@ -37,6 +37,7 @@ mod outside;
 pub(crate) mod pointers;
 pub(crate) mod progress;
 mod resolve;
+mod staged;
 
 /// The names by which git runs hooks, see githooks(5).
 const HOOKS: [&str; 28] = [

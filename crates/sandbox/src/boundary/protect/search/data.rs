@@ -1,23 +1,20 @@
 //! What lies in a directory of git's data beside the list: links, which git would read and write through; files that list
 //! paths of the work tree; and repositories where nobody looks for one.
 
-use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::MAX_CONTENT;
-use policy::classify::index::{ObjectFormat, StagedKind};
+use policy::classify::index::ObjectFormat;
 use policy::classify::layout;
 use policy::classify::repository::{self, MAX_POINTER_LENGTH};
-use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, Link};
 use crate::boundary::protect::path_list::{ListContent, PathList};
-use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::MODULE;
 use crate::boundary::protect::search::progress::{Ahead, Search, read_up_to};
@@ -123,7 +120,7 @@ impl Search<'_> {
 
     /// Returns the hash that names objects: of a linked work tree, the repository that it belongs to says it, and nothing
     /// beside its index.
-    fn object_format(&self, git: &Path) -> ObjectFormat {
+    pub(super) fn object_format(&self, git: &Path) -> ObjectFormat {
         let content = |path: &Path, longest| {
             beneath::file(self.root, path).ok().and_then(|(file, _)| read_up_to(file, longest))
         };
@@ -224,40 +221,6 @@ impl Search<'_> {
                 paths.outside = paths.written.first().cloned();
             }
         }
-    }
-
-    /// Notes what indexes hold for protected paths: `git checkout -- .` and `git stash` write it there.
-    pub(crate) fn staged(&mut self) {
-        let mut lists = std::mem::take(&mut self.path_lists);
-        for list in &mut lists {
-            let trees = self.seen_trees.range((list.git.clone(), None)..);
-            let own = trees.take_while(|(git, _)| *git == list.git).find_map(|(_, tree)| tree.as_deref());
-            let Some(tree) = own.filter(|_| !self.until.is_over()) else { continue };
-            let led = self.reach.bases().filter_map(|base| match base {
-                Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
-                Base::Tree(_) | Base::Git(_) => None,
-            });
-            let led: Vec<&Path> = led.collect();
-            // An index is sorted: what begins with the same name comes together.
-            let last = RefCell::new((OsString::new(), Vec::new()));
-            let is_protected = |path: &Path, kind: StagedKind| {
-                let Some(first) = path.iter().next() else { return false };
-                let (name, candidates) = &mut *last.borrow_mut();
-                if name != first {
-                    *candidates = self.in_tree.beginning_with(first.as_bytes());
-                    candidates
-                        .extend(led.iter().filter(|led| led.starts_with(first)).map(|led| led.to_path_buf()));
-                    first.clone_into(name);
-                }
-                let is_above = |listed: &Path| kind == StagedKind::Submodule && listed.starts_with(path);
-                candidates.iter().any(|listed| match listed.to_str() {
-                    Some(text) => table::covers(text, path) || is_above(listed),
-                    None => path.starts_with(listed) || is_above(listed),
-                })
-            };
-            list.stage(self.root, tree, self.object_format(&list.git), is_protected);
-        }
-        self.path_lists = lists;
     }
 
     /// Queues the repositories at a path to which a file leads git.

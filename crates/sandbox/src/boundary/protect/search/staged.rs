@@ -1,0 +1,151 @@
+//! What an index lists where it does harm: protected paths, which git would write, and files beneath a link out of the boundary.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use policy::classify::index::StagedKind;
+use policy::protect::table;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::boundary::protect::path_list::LinkOut;
+use crate::boundary::protect::reach::Base;
+use crate::boundary::protect::search::progress::{Leads, OnHost, Search, is};
+use crate::host::beneath;
+
+/// How many directories of a work tree are open at a time. What is deeper is resolved from the top.
+const MAX_OPEN: usize = 32;
+
+impl Search<'_> {
+    /// Notes what indexes hold for protected paths: `git checkout -- .` and `git stash` write it there. Notes the links out of the
+    /// boundary, too, beneath which an index lists files: where git takes a directory out of a work tree as a whole, it follows them.
+    pub(crate) fn staged(&mut self) {
+        let mut lists = std::mem::take(&mut self.path_lists);
+        for list in &mut lists {
+            let Some(tree) = self.own_tree(&list.git).filter(|_| !self.until.is_over()) else { continue };
+            let led = self.reach.bases().filter_map(|base| match base {
+                Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
+                Base::Tree(_) | Base::Git(_) => None,
+            });
+            let led: Vec<&Path> = led.collect();
+            let directories = RefCell::new(Directories::of(self, tree));
+            // An index is sorted: what begins with the same name comes together.
+            let last = RefCell::new((OsString::new(), Vec::new()));
+            let is_protected = |path: &Path, kind: StagedKind| {
+                directories.borrow_mut().enter_above(path);
+                let Some(first) = path.iter().next() else { return false };
+                let (name, candidates) = &mut *last.borrow_mut();
+                if name != first {
+                    *candidates = self.in_tree.beginning_with(first.as_bytes());
+                    candidates
+                        .extend(led.iter().filter(|led| led.starts_with(first)).map(|led| led.to_path_buf()));
+                    first.clone_into(name);
+                }
+                candidates.iter().any(|listed| would_write(listed, path, kind))
+            };
+            list.stage(self.root, tree, self.object_format(&list.git), is_protected);
+            list.links_out = directories.into_inner().links_out();
+        }
+        self.path_lists = lists;
+    }
+
+    /// Returns the work tree that an index in a directory of git's data is of: the one that this lies in, before others that files
+    /// lead here.
+    fn own_tree(&self, git: &Path) -> Option<&Path> {
+        let trees = self.seen_trees.range((git.to_path_buf(), None)..);
+        let mut trees = trees.take_while(|(seen, _)| seen == git).filter_map(|(_, tree)| tree.as_deref());
+        let first = trees.next()?;
+        Some(trees.chain([first]).find(|tree| tree.join(".git") == git).unwrap_or(first))
+    }
+}
+
+/// Returns whether git writes something at a path of the list, or below it, where it writes an entry of an index.
+fn would_write(listed: &Path, path: &Path, kind: StagedKind) -> bool {
+    let is_above = kind == StagedKind::Submodule && listed.starts_with(path);
+    is_above
+        || match listed.to_str() {
+            Some(text) => table::covers(text, path),
+            None => path.starts_with(listed),
+        }
+}
+
+/// The directories of a work tree, gone through in the order of an index.
+struct Directories<'s> {
+    search: &'s Search<'s>,
+    tree: &'s Path,
+    /// The directories above the last path, the outermost first.
+    at: Vec<(OsString, Place)>,
+    /// The links out of the boundary that were met, with the first path beneath each.
+    links_out: BTreeMap<PathBuf, PathBuf>,
+}
+
+/// What is at a directory of an index.
+enum Place {
+    Directory(OwnedFd),
+    /// A directory in the boundary, behind a link or very deep.
+    Behind,
+    /// None that git would find in the boundary.
+    Nothing,
+}
+
+impl<'s> Directories<'s> {
+    fn of(search: &'s Search<'s>, tree: &'s Path) -> Self {
+        Self { search, tree, at: Vec::new(), links_out: BTreeMap::new() }
+    }
+
+    /// Enters the directories above a path of an index. A path that ends with a slash is one of a sparse index.
+    fn enter_above(&mut self, path: &Path) {
+        let mut names: Vec<&OsStr> = path.iter().collect();
+        if !path.as_os_str().as_bytes().ends_with(b"/") {
+            names.pop();
+        }
+        let same = self.at.iter().zip(&names).take_while(|((at, _), name)| at == *name).count();
+        self.at.truncate(same);
+        for name in names.into_iter().skip(same) {
+            if self.search.until.is_over() {
+                return;
+            }
+            let place = self.enter(name, path);
+            self.at.push((name.to_owned(), place));
+        }
+    }
+
+    fn enter(&mut self, name: &OsStr, example: &Path) -> Place {
+        let opened = match self.at.last() {
+            Some((_, Place::Nothing)) => return Place::Nothing,
+            Some((_, Place::Directory(parent))) => beneath::directory(parent, Path::new(name)),
+            Some((_, Place::Behind)) => Err(Errno::NOTDIR),
+            None => beneath::directory(self.search.root, &self.tree.join(name)),
+        };
+        match opened {
+            Ok(directory) if self.at.len() < MAX_OPEN => return Place::Directory(directory),
+            Err(Errno::NOENT) => return Place::Nothing,
+            Ok(_) | Err(_) => {}
+        }
+        let way: PathBuf = self.at.iter().map(|(name, _)| name.as_os_str()).chain([name]).collect();
+        match self.search.resolve(self.tree, &way) {
+            Ok(Leads::To { stat, .. }) if is(FileType::Directory, &stat) => Place::Behind,
+            // What has nothing on the host is a path inside.
+            Ok(Leads::Unfollowed { links, host, missing: None }) if host != OnHost::Nothing => {
+                for link in links {
+                    self.links_out.entry(link).or_insert_with(|| example.to_path_buf());
+                }
+                Place::Nothing
+            }
+            _ => Place::Nothing,
+        }
+    }
+
+    fn links_out(self) -> Vec<LinkOut> {
+        let Self { search, tree, links_out, .. } = self;
+        let links = links_out.into_iter().filter_map(|(path, example)| {
+            let target = beneath::read_link(search.root, &path).ok()?;
+            Some(LinkOut { path, target, example: tree.join(example) })
+        });
+        links.collect()
+    }
+}
