@@ -285,3 +285,92 @@ fn links_that_an_index_has_no_files_beneath_stay_and_so_do_the_users_own() {
     let wanted = [("a/dir", "a/dir/d"), ("in", "in/i")];
     assert_eq!(found, wanted.map(|(path, file)| (path.into(), leads_out(file), Origin::Earlier)));
 }
+
+#[test]
+fn what_an_index_would_write_into_a_nested_repository_is_reported() {
+    let prepared = || {
+        let (boundary, _) = committed();
+        git(&boundary.host, &["init", "-q", "--bare", "sub/store.git"]);
+        git(&boundary.host, &["init", "-q", "nested"]);
+        git(&boundary.host.join("nested"), &["commit", "-q", "--allow-empty", "-m", "first"]);
+        fs::remove_dir_all(boundary.host.join("sub/store.git/hooks")).unwrap();
+        boundary.write("nested/sub/file", "1");
+        boundary
+    };
+    let hook = "sub/store.git/hooks/post-receive";
+    let boundary = prepared();
+    stage(&boundary, hook);
+    git(&boundary.host, &["checkout", "--", "."]);
+    git(&boundary.host.join("nested"), &["push", "-q", "../sub/store.git", "HEAD:main"]);
+    assert!(
+        boundary.host.join("sub/store.git/obeyed").exists(),
+        "the control: git writes the hook, and runs it"
+    );
+
+    for path in [
+        hook,
+        "sub/store.git/config.worktree",
+        "sub/store.git/objects/info/alternates",
+        "sub/store.git/modules/evil/hooks/post-checkout",
+        "nested/.envrc",
+        "nested/.vscode/tasks.json",
+        "nested/sandbox.toml",
+        "nested/x.code-workspace",
+    ] {
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        stage(&boundary, path);
+        assert_eq!(staged(&boundary, &baseline), [(1, path.to_owned())]);
+    }
+    let boundary = prepared();
+    let baseline = boundary.baseline();
+    for path in ["nested/sub/.envrc.txt", "nested/src/x", "sub/store.git/objects/ab/cd", "sub/x/hooks/update"]
+    {
+        stage(&boundary, path);
+    }
+    assert_eq!(staged(&boundary, &baseline), [], "nobody obeys these");
+}
+
+#[test]
+fn what_an_index_would_write_into_its_own_repository_is_reported() {
+    let prepared = || {
+        let boundary = Boundary::new();
+        git(&boundary.host, &["init", "-q", "-b", "main", "--separate-git-dir=data", "."]);
+        boundary.write("file", "1").write(".gitignore", "data\n");
+        git(&boundary.host, &["add", "-A"]);
+        git(&boundary.host, &["commit", "-q", "-m", "first"]);
+        boundary.until_the_clock_is_past("data/index");
+        boundary
+    };
+    let boundary = prepared();
+    stage(&boundary, "data/hooks/post-checkout");
+    git(&boundary.host, &["checkout", "--", "."]);
+    git(&boundary.host, &["checkout", "-q", "-b", "other"]);
+    assert!(boundary.host.join("obeyed").exists(), "the control: git writes the hook, and runs it");
+
+    let boundary = prepared();
+    let baseline = boundary.baseline();
+    boundary.write("file", "2").write("new", "1");
+    git(&boundary.host, &["add", "-A"]);
+    git(&boundary.host, &["commit", "-q", "-m", "second"]);
+    assert_eq!(staged(&boundary, &baseline), []);
+    stage(&boundary, "data/hooks/post-checkout");
+    assert_eq!(staged(&boundary, &baseline), [(1, "data/hooks/post-checkout".to_owned())]);
+}
+
+#[test]
+fn a_repository_that_is_committed_in_another_one_is_no_news() {
+    let (boundary, _) = committed();
+    git(&boundary.host, &["init", "-q", "--bare", "tests/fixture.git"]);
+    git(&boundary.host, &["push", "-q", "tests/fixture.git", "main"]);
+    git(&boundary.host, &["add", "-A"]);
+    git(&boundary.host, &["commit", "-q", "-m", "fixture"]);
+    let listed = git(&boundary.host, &["ls-files"]);
+    assert!(listed.contains("tests/fixture.git/HEAD"), "the control: {listed}");
+    let baseline = boundary.baseline();
+    git(&boundary.host, &["push", "-q", "tests/fixture.git", "main:refs/heads/other"]);
+    assert_eq!(staged(&boundary, &baseline), []);
+    git(&boundary.host, &["add", "-A"]);
+    git(&boundary.host, &["commit", "-q", "-m", "more"]);
+    assert_eq!(staged(&boundary, &baseline), []);
+}

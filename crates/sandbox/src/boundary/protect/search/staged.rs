@@ -1,7 +1,7 @@
 //! What an index lists where it does harm: protected paths, which git would write, and files beneath a link out of the boundary.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +33,7 @@ impl Search<'_> {
             });
             let led: Vec<&Path> = led.collect();
             let directories = RefCell::new(Directories::of(self, tree));
+            let nested = RefCell::new(NestedBases::within(self, tree));
             // An index is sorted: what begins with the same name comes together.
             let last = RefCell::new((OsString::new(), Vec::new()));
             let is_protected = |path: &Path, kind: StagedKind| {
@@ -46,6 +47,7 @@ impl Search<'_> {
                     first.clone_into(name);
                 }
                 candidates.iter().any(|listed| would_write(listed, path, kind))
+                    || nested.borrow_mut().would_write(path, kind)
             };
             list.stage(self.root, tree, self.object_format(&list.git), is_protected);
             list.links_out = directories.into_inner().links_out();
@@ -71,6 +73,58 @@ fn would_write(listed: &Path, path: &Path, kind: StagedKind) -> bool {
             Some(text) => table::covers(text, path),
             None => path.starts_with(listed),
         }
+}
+
+/// The repositories within a work tree: what programs obey in them, git writes as well where an index lists it.
+struct NestedBases<'s> {
+    search: &'s Search<'s>,
+    /// Their work trees and their directories of git's data, as seen from the outer work tree.
+    trees: BTreeSet<PathBuf>,
+    data: BTreeSet<PathBuf>,
+    /// The directory of the last path, and those of both that it lies in.
+    last: PathBuf,
+    around: Vec<PathBuf>,
+}
+
+impl<'s> NestedBases<'s> {
+    fn within(search: &'s Search<'s>, tree: &Path) -> Self {
+        let (mut trees, mut data) = (BTreeSet::new(), BTreeSet::new());
+        for base in search.reach.bases() {
+            let Ok(inner) = base.path().strip_prefix(tree) else { continue };
+            // Beyond the bound, nobody looked at the start.
+            if inner == Path::new("") || search.reach.is_beyond(base.path()) {
+                continue;
+            }
+            match base {
+                Base::Tree(_) => drop(trees.insert(inner.into())),
+                Base::Git(_) => drop(data.insert(inner.into())),
+                Base::Led(_) => {}
+            }
+        }
+        Self { search, trees, data, last: PathBuf::new(), around: Vec::new() }
+    }
+
+    /// Returns whether git writes something that a program obeys in one of them, where it writes an entry of an index.
+    fn would_write(&mut self, path: &Path, kind: StagedKind) -> bool {
+        let parent = path.parent().unwrap_or(path);
+        if self.last != parent {
+            let is_base = |path: &&Path| self.trees.contains(*path) || self.data.contains(*path);
+            self.around = parent.ancestors().filter(is_base).map(Path::to_path_buf).collect();
+            self.last = parent.to_path_buf();
+        }
+        self.around.iter().any(|base| {
+            let Ok(inner) = path.strip_prefix(base) else { return false };
+            let is_data = self.data.contains(base) && !is_object(inner);
+            let first = inner.iter().next().filter(|_| self.trees.contains(base));
+            let candidates = first.map(|first| self.search.in_tree.beginning_with(first.as_bytes()));
+            is_data || candidates.into_iter().flatten().any(|listed| would_write(&listed, inner, kind))
+        })
+    }
+}
+
+/// Returns whether a path in git's data is that of objects, which are nothing but data.
+fn is_object(in_git: &Path) -> bool {
+    in_git.starts_with("objects") && !in_git.starts_with("objects/info")
 }
 
 /// The directories of a work tree, gone through in the order of an index.
