@@ -374,3 +374,51 @@ fn a_repository_that_is_committed_in_another_one_is_no_news() {
     git(&boundary.host, &["commit", "-q", "-m", "more"]);
     assert_eq!(staged(&boundary, &baseline), []);
 }
+
+#[test]
+fn the_index_of_a_work_tree_is_compared_wherever_its_repository_lies() {
+    for flags in [&[][..], &["--object-format=sha256"]] {
+        let prepared = || {
+            let boundary = Boundary::new();
+            let main = boundary.host.with_file_name("main");
+            let there = boundary.host.with_file_name("there");
+            for directory in [&main, &there] {
+                fs::create_dir(directory).unwrap();
+                fs::write(directory.join("mine"), "the user's own\n").unwrap();
+            }
+            git(&main, &[&["init", "-q", "-b", "main"], flags, &["."]].concat());
+            fs::create_dir_all(main.join("a/b")).unwrap();
+            fs::write(main.join("a/b/file"), "1").unwrap();
+            git(&main, &["add", "-A"]);
+            git(&main, &["commit", "-q", "-m", "first"]);
+            git(&main, &["worktree", "add", "-q", boundary.host.to_str().unwrap()]);
+            (boundary, there)
+        };
+        let (boundary, there) = prepared();
+        stage(&boundary, ".envrc");
+        git(&boundary.host, &["checkout", "--", "."]);
+        assert!(boundary.host.join(".envrc").exists(), "the control: git writes it");
+        fs::remove_dir_all(boundary.host.join("a")).unwrap();
+        boundary.link(&there, "a");
+        git(&boundary.host, &["sparse-checkout", "set", "src"]);
+        assert!(!there.join("mine").exists(), "the control: git empties it");
+
+        let (boundary, there) = prepared();
+        let baseline = boundary.baseline();
+        // Ordinary work.
+        boundary.write(".npmrc", "audit=false\n").write("a/b/file", "2").write("new", "1");
+        git(&boundary.host, &["add", "-A"]);
+        git(&boundary.host, &["commit", "-q", "-m", "second"]);
+        assert_eq!(staged(&boundary, &baseline), [], "{flags:?}");
+        stage(&boundary, ".envrc");
+        stage(&boundary, ".vscode/tasks.json");
+        assert_eq!(staged(&boundary, &baseline), [(2, ".envrc".to_owned())], "{flags:?}");
+        git(&boundary.host, &["reset", "-q"]);
+        fs::remove_dir_all(boundary.host.join("a")).unwrap();
+        boundary.link(&there, "a");
+        let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert_eq!(found, [PathBuf::from("a")]);
+        git(&boundary.host, &["sparse-checkout", "set", "src"]);
+        assert!(there.join("mine").exists());
+    }
+}

@@ -99,9 +99,11 @@ pub(crate) fn added_entries(
         let is_new = if before.is_some() { Origin::Replaced } else { Origin::Created };
         let hidden = before.map(|before| &before.hidden[..]);
         // What a new repository holds is its own.
-        let is_own = before.is_none() && !was_searched(&list.git);
+        let is_own = before.is_none() && !was_searched(&list.git) && !list.is_outside();
         let mut found = |reason, origin| changes.push((list.path.clone(), reason, origin));
         match &list.listed {
+            // Where the repository is shared, it is looked at there. Where it is not, nobody inside can write it.
+            _ if list.is_outside() => {}
             // Git does not write a path that leads elsewhere, nor what cannot be read.
             ListContent::Malformed => found(unreadable, is_new),
             ListContent::TooMany => found(unreadable, Origin::Earlier),

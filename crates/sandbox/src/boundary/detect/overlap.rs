@@ -106,7 +106,7 @@ impl Baseline {
         let theirs = other.baseline.hidden.iter().filter_map(|hidden| here(&hidden.path));
         self.hidden.extend(theirs.map(|path| Classified::of(path, Reason::Hidden)));
 
-        self.indexes.retain(|index| !other.has_entered(index.path()));
+        self.indexes.retain(|index| index.path().is_absolute() || !other.has_entered(index.path()));
         let theirs = other.baseline.indexes.iter();
         self.indexes.extend(theirs.filter_map(|index| index.at(here)));
 

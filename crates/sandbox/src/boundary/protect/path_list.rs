@@ -27,6 +27,7 @@ pub(crate) const MAX_HIDDEN: usize = 1000;
 /// A file that says what git writes or shows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PathList {
+    /// Relative to the boundary, as all of them are; absolute, where it lies out of that.
     pub path: PathBuf,
     /// The directory of git's data that it belongs to.
     pub git: PathBuf,
@@ -120,6 +121,18 @@ impl PathList {
         Some(Self { path, git: git.into(), listed, trees, staged: None, links_out, stamp })
     }
 
+    /// Reads the index in a directory of git's data out of the boundary, of a work tree in it.
+    pub(crate) fn outside(data: impl AsFd, git: &Path, tree: &Path, format: ObjectFormat) -> Option<Self> {
+        let index = Path::new("index");
+        let read = Self::read(data, Path::new(""), index, || format)?;
+        Some(Self { path: git.join(index), git: git.into(), trees: vec![tree.into()], ..read })
+    }
+
+    /// Returns whether it lies out of the boundary.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.git.is_absolute()
+    }
+
     /// Takes a path that is hidden inside for one where git must not write: it would record its content where the agent reads it.
     pub(crate) fn note_hidden(&mut self, patterns: &HidePatterns) {
         let ListContent::Paths(paths) = &mut self.listed else { return };
@@ -130,10 +143,10 @@ impl PathList {
         }
     }
 
-    /// Reads what it holds for protected paths of a work tree, if it is an index.
+    /// Reads what it holds for protected paths of a work tree, if it is an index. `data` is the directory of git's data.
     pub(crate) fn stage(
         &mut self,
-        root: impl AsFd,
+        data: impl AsFd,
         tree: &Path,
         format: ObjectFormat,
         is_protected: impl Fn(&Path, StagedKind) -> bool,
@@ -141,7 +154,8 @@ impl PathList {
         if !self.path.ends_with("index") || !matches!(self.listed, ListContent::Paths(_)) {
             return;
         }
-        let read = |path: &Path| up_to(beneath::file(&root, path).ok()?.0, MAX_SIZE);
+        let read =
+            |path: &Path| up_to(beneath::file(&data, path.strip_prefix(&self.git).ok()?).ok()?.0, MAX_SIZE);
         let shared = |name: &str| read(&self.path.with_file_name(name));
         let files =
             read(&self.path).and_then(|content| index::staged(&content, format, is_protected, shared).ok());

@@ -3,15 +3,20 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use policy::classify::index::ObjectFormat;
 use policy::classify::repository::{commondir, gitdir};
 use policy::classify::{Reference, is_configuration, references};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use super::configured::MAX_REFERENCES;
 use super::progress::Search;
 use super::resolve::{Unresolved, canonical};
 use crate::boundary::protect::mounts::{Cause, Notice};
+use crate::boundary::protect::path_list::PathList;
 use crate::host::small_file;
 
 impl Search<'_> {
@@ -36,11 +41,22 @@ impl Search<'_> {
         if git.starts_with(self.host) {
             return;
         }
-        let common = read(&git.join("commondir")).ok();
-        let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
-        let common = common.unwrap_or_else(|| git.clone());
+        let common = common(&git);
+        self.index_outside(&git, tree);
         self.links_outside(Path::new(""), &common.join("hooks"), Path::new(".git/hooks"), Cause::Named);
         self.configurations_outside(vec![common.join("config"), git.join("config.worktree")], tree);
+    }
+
+    /// Reads the index of a work tree whose repository lies out of the boundary. That may be shared beside it, and there nobody knows what
+    /// lies in the work tree.
+    fn index_outside(&mut self, git: &Path, tree: &Path) {
+        let is_seen = |list: &PathList| list.git == git && list.trees.iter().any(|seen| seen == tree);
+        if self.path_lists.iter().any(is_seen) || self.is_out_of_time() {
+            return;
+        }
+        if let Ok(data) = data_outside(git) {
+            self.path_lists.extend(PathList::outside(data, git, tree, object_format_outside(git)));
+        }
     }
 
     /// Protects what configurations out of the boundary name in a work tree, and what those name that they include.
@@ -92,6 +108,24 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// Opens a directory of git's data out of the boundary, to which no link leads.
+pub(super) fn data_outside(git: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(git, flags, Mode::empty())
+}
+
+/// Returns the hash that names objects in one.
+pub(super) fn object_format_outside(git: &Path) -> ObjectFormat {
+    ObjectFormat::of(&read(&common(git).join("config")).unwrap_or_default())
+}
+
+/// Returns the directory of the data that a directory of git's data shares with others: itself, where it shares none.
+fn common(git: &Path) -> PathBuf {
+    let content = read(&git.join("commondir")).ok();
+    let common = content.and_then(|content| Some(git.join(commondir(&content)?)));
+    common.unwrap_or_else(|| git.into())
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use crate::boundary::protect::path_list::LinkOut;
 use crate::boundary::protect::reach::Base;
+use crate::boundary::protect::search::outside::{data_outside, object_format_outside};
 use crate::boundary::protect::search::progress::{Leads, OnHost, Search, is};
 use crate::host::beneath;
 
@@ -26,7 +27,15 @@ impl Search<'_> {
     pub(crate) fn staged(&mut self) {
         let mut lists = std::mem::take(&mut self.path_lists);
         for list in &mut lists {
-            let Some(tree) = self.own_tree(&list.git).filter(|_| !self.until.is_over()) else { continue };
+            let (data, tree, format) = if list.is_outside() {
+                (data_outside(&list.git), list.trees.first().cloned(), object_format_outside(&list.git))
+            } else {
+                let data = beneath::directory(self.root, &list.git);
+                (data, self.own_tree(&list.git).map(Path::to_path_buf), self.object_format(&list.git))
+            };
+            let (Ok(data), Some(tree)) = (data, tree.as_deref().filter(|_| !self.until.is_over())) else {
+                continue;
+            };
             let led = self.reach.bases().filter_map(|base| match base {
                 Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
                 Base::Tree(_) | Base::Git(_) => None,
@@ -49,7 +58,7 @@ impl Search<'_> {
                 candidates.iter().any(|listed| would_write(listed, path, kind))
                     || nested.borrow_mut().would_write(path, kind)
             };
-            list.stage(self.root, tree, self.object_format(&list.git), is_protected);
+            list.stage(data, tree, format, is_protected);
             list.links_out = directories.into_inner().links_out();
         }
         self.path_lists = lists;
