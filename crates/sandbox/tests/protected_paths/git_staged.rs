@@ -422,3 +422,37 @@ fn the_index_of_a_work_tree_is_compared_wherever_its_repository_lies() {
         assert!(there.join("mine").exists());
     }
 }
+
+#[test]
+fn a_directory_that_leads_to_the_data_of_a_work_tree_does_not_stand_for_it() {
+    let prepared = || {
+        let (boundary, outside) = committed();
+        let there = outside.with_file_name("there");
+        fs::create_dir(&there).unwrap();
+        boundary.write("a/dir/file", "1");
+        git(&boundary.host, &["add", "-A"]);
+        git(&boundary.host, &["commit", "-q", "-m", "second"]);
+        git(&boundary.host, &["worktree", "add", "-q", "tree"]);
+        boundary.write(".githooks/keep", "").write("tree/.githooks/keep", "");
+        git(&boundary.host, &["config", "core.hooksPath", ".githooks"]);
+        (boundary, there)
+    };
+    for decoy in ["aaa", "zzz"] {
+        let (boundary, there) = prepared();
+        let baseline = boundary.baseline();
+        boundary.write(&format!("{decoy}/.git"), "gitdir: ../.git/worktrees/tree\n");
+        boundary.write("tree/evil", "#!/bin/sh\n");
+        let blob = git(&boundary.host, &["hash-object", "-w", "tree/evil"]);
+        fs::remove_file(boundary.host.join("tree/evil")).unwrap();
+        let info = format!("100755,{},.githooks/post-checkout", blob.trim());
+        git(&boundary.host.join("tree"), &["update-index", "--add", "--cacheinfo", &info]);
+        fs::remove_dir_all(boundary.host.join("tree/a")).unwrap();
+        boundary.link(&there, "tree/a");
+        let found = boundary.compare(&baseline);
+        let leads_out = Reason::LeadsOut { example: "tree/a/dir/file".into() };
+        let stages = Reason::StagesProtected { files: 1, example: ".githooks/post-checkout".into() };
+        for reason in [leads_out, stages] {
+            assert!(found.iter().any(|one| one.reason == reason), "{decoy}: {found:?}");
+        }
+    }
+}

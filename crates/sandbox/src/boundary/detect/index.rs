@@ -123,11 +123,10 @@ pub(crate) fn added_entries(
                 }
             }
         }
-        if let Some(staged) = list.staged.as_ref().filter(|_| !is_own) {
-            let before = before.map_or(&[][..], |before| &before.staged);
-            if let Some((files, example)) = newly_staged(root, before, staged, &goes) {
-                found(Reason::StagesProtected { files, example }, Origin::Earlier);
-            }
+        let before = before.map_or(&[][..], |before| &before.staged);
+        let mut staged = list.staged.iter().filter(|_| !is_own);
+        if let Some((files, example)) = staged.find_map(|staged| newly_staged(root, before, staged, &goes)) {
+            found(Reason::StagesProtected { files, example }, Origin::Earlier);
         }
     }
     changes

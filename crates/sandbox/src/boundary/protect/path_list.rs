@@ -34,8 +34,8 @@ pub struct PathList {
     pub listed: ListContent,
     /// The work trees that it is of, as far as they are known.
     pub(crate) trees: Vec<PathBuf>,
-    /// Of an index, the work tree, and what would be written to protected paths in it: names of contents.
-    pub(crate) staged: Option<Staged>,
+    /// Of an index, each work tree, and what would be written to protected paths in it: names of contents.
+    pub(crate) staged: Vec<Staged>,
     /// Of an index, the links out of the boundary beneath which it lists files.
     pub(crate) links_out: Vec<LinkOut>,
     pub(crate) stamp: Stamp,
@@ -106,7 +106,7 @@ impl PathList {
                             git: git.into(),
                             listed: ListContent::TooMany,
                             trees: Vec::new(),
-                            staged: None,
+                            staged: Vec::new(),
                             links_out: Vec::new(),
                             stamp,
                         });
@@ -117,8 +117,8 @@ impl PathList {
                 read.map_or_else(|MalformedIndex| ListContent::Malformed, ListContent::Paths)
             }
         };
-        let (trees, links_out) = (Vec::new(), Vec::new());
-        Some(Self { path, git: git.into(), listed, trees, staged: None, links_out, stamp })
+        let (trees, staged, links_out) = (Vec::new(), Vec::new(), Vec::new());
+        Some(Self { path, git: git.into(), listed, trees, staged, links_out, stamp })
     }
 
     /// Reads the index in a directory of git's data out of the boundary, of a work tree in it.
@@ -159,7 +159,7 @@ impl PathList {
         let shared = |name: &str| read(&self.path.with_file_name(name));
         let files =
             read(&self.path).and_then(|content| index::staged(&content, format, is_protected, shared).ok());
-        self.staged = files.map(|files| Staged { tree: tree.into(), format, files });
+        self.staged.extend(files.map(|files| Staged { tree: tree.into(), format, files }));
     }
 }
 

@@ -7,15 +7,16 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::index::StagedKind;
+use policy::classify::index::{ObjectFormat, StagedKind};
+use policy::classify::repository::{self, MAX_POINTER_LENGTH};
 use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::boundary::protect::path_list::LinkOut;
+use crate::boundary::protect::path_list::{LinkOut, PathList};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::outside::{data_outside, object_format_outside};
-use crate::boundary::protect::search::progress::{Leads, OnHost, Search, is};
+use crate::boundary::protect::search::progress::{Leads, OnHost, Search, Wanted, is, read_up_to};
 use crate::host::beneath;
 
 /// How many directories of a work tree are open at a time. What is deeper is resolved from the top.
@@ -27,50 +28,75 @@ impl Search<'_> {
     pub(crate) fn staged(&mut self) {
         let mut lists = std::mem::take(&mut self.path_lists);
         for list in &mut lists {
-            let (data, tree, format) = if list.is_outside() {
-                (data_outside(&list.git), list.trees.first().cloned(), object_format_outside(&list.git))
+            let git = &list.git;
+            let (data, trees, format) = if list.is_outside() {
+                (data_outside(git), list.trees.clone(), object_format_outside(git))
             } else {
-                let data = beneath::directory(self.root, &list.git);
-                (data, self.own_tree(&list.git).map(Path::to_path_buf), self.object_format(&list.git))
+                (beneath::directory(self.root, git), self.own_trees(git), self.object_format(git))
             };
-            let (Ok(data), Some(tree)) = (data, tree.as_deref().filter(|_| !self.until.is_over())) else {
-                continue;
-            };
-            let led = self.reach.bases().filter_map(|base| match base {
-                Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
-                Base::Tree(_) | Base::Git(_) => None,
-            });
-            let led: Vec<&Path> = led.collect();
-            let directories = RefCell::new(Directories::of(self, tree));
-            let nested = RefCell::new(NestedBases::within(self, tree));
-            // An index is sorted: what begins with the same name comes together.
-            let last = RefCell::new((OsString::new(), Vec::new()));
-            let is_protected = |path: &Path, kind: StagedKind| {
-                directories.borrow_mut().enter_above(path);
-                let Some(first) = path.iter().next() else { return false };
-                let (name, candidates) = &mut *last.borrow_mut();
-                if name != first {
-                    *candidates = self.in_tree.beginning_with(first.as_bytes());
-                    candidates
-                        .extend(led.iter().filter(|led| led.starts_with(first)).map(|led| led.to_path_buf()));
-                    first.clone_into(name);
+            let Ok(data) = data else { continue };
+            for tree in trees {
+                if !self.until.is_over() {
+                    self.staged_in(list, &data, &tree, format);
                 }
-                candidates.iter().any(|listed| would_write(listed, path, kind))
-                    || nested.borrow_mut().would_write(path, kind)
-            };
-            list.stage(data, tree, format, is_protected);
-            list.links_out = directories.into_inner().links_out();
+            }
         }
         self.path_lists = lists;
     }
 
-    /// Returns the work tree that an index in a directory of git's data is of: the one that this lies in, before others that files
-    /// lead here.
-    fn own_tree(&self, git: &Path) -> Option<&Path> {
+    fn staged_in(&self, list: &mut PathList, data: &OwnedFd, tree: &Path, format: ObjectFormat) {
+        let led = self.reach.bases().filter_map(|base| match base {
+            Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
+            Base::Tree(_) | Base::Git(_) => None,
+        });
+        let led: Vec<&Path> = led.collect();
+        let directories = RefCell::new(Directories::of(self, tree));
+        let nested = RefCell::new(NestedBases::within(self, tree));
+        // An index is sorted: what begins with the same name comes together.
+        let last = RefCell::new((OsString::new(), Vec::new()));
+        let is_protected = |path: &Path, kind: StagedKind| {
+            directories.borrow_mut().enter_above(path);
+            let Some(first) = path.iter().next() else { return false };
+            let (name, candidates) = &mut *last.borrow_mut();
+            if name != first {
+                *candidates = self.in_tree.beginning_with(first.as_bytes());
+                candidates
+                    .extend(led.iter().filter(|led| led.starts_with(first)).map(|led| led.to_path_buf()));
+                first.clone_into(name);
+            }
+            candidates.iter().any(|listed| would_write(listed, path, kind))
+                || nested.borrow_mut().would_write(path, kind)
+        };
+        list.stage(data, tree, format, is_protected);
+        list.links_out.extend(directories.into_inner().links_out());
+    }
+
+    /// Lists the work trees that an index in a directory of git's data is of: those whose `.git` leads right there. Of more than one nobody
+    /// knows which git will be called in.
+    fn own_trees(&self, git: &Path) -> Vec<PathBuf> {
         let trees = self.seen_trees.range((git.to_path_buf(), None)..);
-        let mut trees = trees.take_while(|(seen, _)| seen == git).filter_map(|(_, tree)| tree.as_deref());
-        let first = trees.next()?;
-        Some(trees.chain([first]).find(|tree| tree.join(".git") == git).unwrap_or(first))
+        let trees = trees.take_while(|(seen, _)| seen == git).filter_map(|(_, tree)| tree.clone());
+        let trees: Vec<PathBuf> = trees.collect();
+        let own: Vec<PathBuf> = trees.iter().filter(|tree| self.is_of(tree, git)).cloned().collect();
+        if own.is_empty() { trees.into_iter().take(1).collect() } else { own }
+    }
+
+    /// Returns whether the `.git` of a work tree is this directory, or leads there without a `commondir`.
+    fn is_of(&self, tree: &Path, git: &Path) -> bool {
+        let Ok(Leads::To { path, stat, .. }) = self.resolve(tree, Path::new(".git")) else {
+            return tree == git;
+        };
+        if is(FileType::Directory, &stat) {
+            return path == git;
+        }
+        let content = beneath::file(self.root, &path).ok();
+        let content = content.and_then(|(file, _)| read_up_to(file, MAX_POINTER_LENGTH));
+        let Some((content, true)) = content else { return false };
+        let Some(named) = repository::gitdir(&content) else { return false };
+        match self.resolve(tree, named) {
+            Ok(Leads::To { path, .. }) => path == git,
+            _ => self.as_seen_inside(named, Wanted::Repository).as_deref() == Some(git),
+        }
     }
 }
 
