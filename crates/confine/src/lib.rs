@@ -19,4 +19,6 @@ pub mod seccomp;
 mod sys;
 pub mod trust_store;
 
-pub use self::sys::{Clearing, clear_variables, close_from_on_exec, duplicate_passed};
+pub use self::sys::{
+    Clearing, clear_variables, close_from_on_exec, duplicate_passed, leave_behind, leave_behind_in,
+};

@@ -9,8 +9,10 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;
 use std::hint::black_box;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
 use std::{io, mem, ptr};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 // --- namespaces, mounts, processes -------------------------------------------------------------------------
@@ -400,6 +402,55 @@ pub fn close_from_on_exec(first: u32) -> Result<(), Errno> {
     // JUSTIFICATION: no crate here wraps close_range.
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if done == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// Leaves behind what a process has of whoever started it and keeps when it becomes another user: open descriptors, which from
+/// number 3 on close when a program is executed; the session keyring, whose keys it may read (session-keyring(7)); and the
+/// controlling terminal, into which it may type (`TIOCSTI`).
+///
+/// The keyring is the calling thread's. A process that leads its session keeps the terminal: it would hang up, and nobody of
+/// that session reads there afterwards.
+pub fn leave_behind() -> Result<(), Errno> {
+    const KEYCTL_JOIN_SESSION_KEYRING: libc::c_int = 1;
+    // 1. The descriptors.
+    close_from_on_exec(3)?;
+
+    // 2. The keyring: a new one, which is empty.
+    // SAFETY: without a name the call reads no memory.
+    // JUSTIFICATION: no crate here wraps keyctl.
+    let joined =
+        unsafe { libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>()) };
+    if joined == -1 {
+        match last_errno() {
+            // A kernel without keys, and a filter that refuses this call to whatever is executed, too.
+            Errno::NOSYS | Errno::PERM => {}
+            errno => return Err(errno),
+        }
+    }
+
+    // 3. The terminal. Not by a session of its own: a process can be in no group of another session, and its guard ends it by
+    //    its group.
+    if rustix::process::getsid(None)? == rustix::process::getpid() {
+        return Ok(());
+    }
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match rustix::fs::open(c"/dev/tty", flags, Mode::empty()) {
+        Ok(terminal) => {
+            // SAFETY: the call takes no argument and touches no memory.
+            // JUSTIFICATION: no crate here wraps this ioctl.
+            let left = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCNOTTY as _) };
+            if left == 0 { Ok(()) } else { Err(last_errno()) }
+        }
+        Err(Errno::NXIO) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Has a child do that, as the user that it is started as, before it executes its program.
+pub fn leave_behind_in(command: &mut std::process::Command) {
+    // SAFETY: until it executes a program the child only makes system calls; it neither allocates nor locks.
+    // JUSTIFICATION: nothing else runs in a child of the standard library once it has become another user.
+    unsafe { command.pre_exec(|| Ok(leave_behind()?)) };
 }
 
 /// Brings the loopback interface of this network namespace up (`SIOCSIFFLAGS`, see netdevice(7)).

@@ -6,7 +6,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -211,14 +210,11 @@ fn from_command(
     }
     let writable = programs.writable().open_all().map_err(SecretFailure::Unconfined)?;
     let mut command = programs.command(Path::new("/bin/sh"));
-    if surroundings.caller != Identity::own() && rustix::process::geteuid().is_root() {
-        // Under sudo it is the user's command. This takes root's groups away, too.
-        command.uid(surroundings.caller.uid).gid(surroundings.caller.gid);
-    }
     command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Whatever it starts ends with it when it takes too long, or when we end. The guard itself is not kept out of anything.
     let group = Group::guarded(None).map_err(SecretFailure::Start)?;
-    let mut running = spawn_kept_out(command, group, &writable)?;
+    // Under sudo it is the user's command.
+    let mut running = spawn_kept_out(surroundings.caller, command, group, &writable)?;
     let mut run = || {
         // One newline is not part of the value.
         let value = running.stdout(Bytes(MAX_SIZE as u64 + 1), Excess::Refused)?;
@@ -242,18 +238,19 @@ fn from_command(
 
 /// Starts a command that can neither read nor execute what lies in these directories, and nor can whatever it starts.
 fn spawn_kept_out(
+    user: Identity,
     mut command: Command,
     group: Group,
     writable: &[OwnedFd],
 ) -> Result<Running, SecretFailure> {
     if writable.is_empty() {
-        return Running::spawn(&mut command, group).map_err(SecretFailure::Start);
+        return Running::spawn_as(user, &mut command, group).map_err(SecretFailure::Start);
     }
     // Landlock holds for a thread and what it gives birth to, so a thread of its own gives birth to the command.
     let spawn = || {
         landlock::keep_out_of(writable)
             .map_err(|error| SecretFailure::Unconfined(io::Error::other(error)))?;
-        Running::spawn(&mut command, group).map_err(SecretFailure::Start)
+        Running::spawn_as(user, &mut command, group).map_err(SecretFailure::Start)
     };
     std::thread::scope(|scope| {
         let panicked = |_| SecretFailure::Start(io::Error::other("the thread that starts it panicked"));

@@ -89,6 +89,8 @@ impl Context {
                 bail!("cannot become user {uid} without the groups {extra:?}; call sandboxctl as that user");
             }
             verify_root_is_gone(&account)?;
+            // What it starts is the user's, and may be looked into by the user.
+            confine::leave_behind().context("cannot leave behind what root has open")?;
             self.process = self.caller;
             self.env.insert("HOME".into(), self.home.clone().into());
         }

@@ -10,11 +10,12 @@ use std::process::{Child, Command, ExitStatus};
 use policy::rules::limits::Bytes;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process_group, pidfd_open};
 
 use super::guard::GroupGuard;
 use crate::host::capture::{Capture, Captured, Excess, Progress};
 use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
 
 /// The most that is kept of what a program says on either stream, where nobody says otherwise.
 pub(crate) const MOST: Bytes = Bytes(8 << 20);
@@ -68,6 +69,17 @@ impl Running {
         }
         let child = command.spawn()?;
         Ok(Self { pidfd: pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?, child, group })
+    }
+
+    /// Starts a program of this user's. Root gives it nothing of its own: neither its groups, its open descriptors, the keys of its
+    /// session, nor the terminal that it was called from.
+    pub(crate) fn spawn_as(user: Identity, command: &mut Command, group: Group) -> io::Result<Self> {
+        if geteuid().is_root() && user != Identity::own() {
+            // This takes root's supplementary groups away, too.
+            command.uid(user.uid).gid(user.gid);
+            confine::leave_behind_in(command);
+        }
+        Self::spawn(command, group)
     }
 
     /// Captures its standard output, if that is a pipe.

@@ -212,6 +212,80 @@ fn a_build_reads_and_writes_as_the_user_behind_sudo() {
     assert_eq!(fs::metadata(metadata).unwrap().uid(), NORMAL);
 }
 
+/// Starts a command as a shell of root's may: in a terminal, with a file of root's open as descriptor 9, and with a key of root's in
+/// its session keyring.
+const SHELL_OF_ROOT: &str = r#"
+import ctypes, os, platform, pty, subprocess, sys
+libc, join = ctypes.CDLL(None), 250 if platform.machine() == "x86_64" else 219
+child, master = pty.fork()
+if child:
+    try:
+        while os.read(master, 1024): pass
+    except OSError: pass
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+libc.syscall(join, 1, None)
+libc.syscall(join - 2, b"user", b"of-root", b"only root knows", 15, -3)
+os.dup2(os.open(sys.argv[1], os.O_RDONLY), 9)
+with open(sys.argv[2], "w") as said:
+    sys.exit(subprocess.call(sys.argv[3:], close_fds=False, stdin=subprocess.DEVNULL, stdout=said, stderr=said))
+"#;
+
+/// Says what it has of that shell's.
+const TAKEN: &str = r#"#!/usr/bin/python3
+import ctypes, os, platform
+libc, keyctl = ctypes.CDLL(None), 250 if platform.machine() == "x86_64" else 219
+def took(what, take):
+    try:
+        if take(): print(what, file=told)
+    except OSError: pass
+def read_key():
+    value = ctypes.create_string_buffer(32)
+    libc.syscall(keyctl, 11, libc.syscall(keyctl, 10, -3, b"user", b"of-root", 0), value, 32)
+    return value.value == b"only root knows"
+with open("REPORT", "w") as told:
+    took("ran", lambda: True)
+    took("file", lambda: os.pread(9, 32, 0) == b"root's own")
+    took("key", read_key)
+    took("terminal", lambda: os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+"#;
+
+#[test]
+fn programs_of_the_user_behind_sudo_get_nothing_of_the_shell_that_root_calls_from() {
+    if !rustix::process::geteuid().is_root() || !callers("inherited things").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let (secret, report) = (place.path("secret"), place.home().join("report"));
+    fs::write(&secret, "root's own").unwrap();
+    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let taken = place.path("bin/taken");
+    program::write(&taken, &TAKEN.replace("REPORT", &report.display().to_string()));
+    program::write(&place.path("bin/docker"), &format!("#!/bin/sh\n{} || exit 1\n{DOCKER}", taken.display()));
+    let settings = format!(
+        "[secrets.s]\nmode = \"inject\"\nenv_var = \"S\"\nsource = \"command:{}; echo x\"\n",
+        taken.display()
+    );
+    place.write("home/.config/sandboxctl/sandbox.toml", &settings);
+    let told = |words: &[OsString]| {
+        let _ = fs::remove_file(&report);
+        let said = place.path("said");
+        let start = [OsString::from("python3"), "-c".into(), SHELL_OF_ROOT.into()];
+        let start = start.into_iter().chain([secret.clone().into(), said.clone().into()]);
+        let mut command = place.command(&start.chain(words.iter().cloned()).collect::<Vec<_>>());
+        let path = format!("{}:/usr/sbin:/usr/bin:/bin", place.path("bin").display());
+        behind_sudo(&place, &mut command).env("PATH", path).env("DOCKER_HOST", "tcp://192.0.2.1:2375");
+        let done = command.status().unwrap();
+        assert!(done.success(), "{words:?}: {}", fs::read_to_string(said).unwrap());
+        fs::read_to_string(&report).unwrap()
+    };
+    let id = NORMAL.to_string();
+    let become_user = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"].map(OsString::from);
+    let alone: Vec<_> = become_user.into_iter().chain([taken.clone().into()]).collect();
+    assert_eq!(told(&alone), "ran\nfile\nkey\nterminal\n", "the control");
+    assert_eq!(told(&place.run(&[""; 0], &["true"])), "ran\n", "a command of a secret's");
+    assert_eq!(told(&[place.path("sandboxctl").into(), "build".into()]), "ran\n", "a build");
+}
+
 #[test]
 fn root_runs_no_engine_that_the_user_behind_sudo_may_have_put_there() {
     if !rustix::process::geteuid().is_root() || !callers("engines under sudo").contains(&Caller::Normal) {
