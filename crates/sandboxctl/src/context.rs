@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use confine::account::{Account, RootPolicy};
 use confine::credentials::{SupplementaryGroups, set_credentials, verify_root_is_gone};
+use policy::plan::FileId;
 use policy::rules::user::{UserOrGroup, UserSpec};
+use rustix::fs::{AtFlags, CWD};
 use sandbox::boundary::resolve::Lead;
 use sandbox::engine;
 use sandbox::host::identity::{self, Identity};
@@ -23,6 +25,8 @@ use crate::error::CommandError;
 pub(crate) struct Context {
     /// The working directory, with every link resolved.
     pub(crate) cwd: PathBuf,
+    /// Which directory that is, whatever its path leads to by now.
+    cwd_id: FileId,
     /// The whole environment; values need not be UTF-8.
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// The effective user and group of this process.
@@ -39,8 +43,11 @@ impl Context {
     /// Reads everything once.
     pub(crate) fn gather() -> anyhow::Result<Self> {
         // getcwd(2) resolves links.
-        let cwd =
-            env::current_dir().context("cannot determine the working directory; does it still exist?")?;
+        let lost = "cannot determine the working directory; does it still exist?";
+        let cwd = env::current_dir().context(lost)?;
+        // Of the directory itself, which needs no right in it.
+        let stat = rustix::fs::statat(CWD, "", AtFlags::EMPTY_PATH).context(lost)?;
+        let cwd_id = FileId { device: stat.st_dev, inode: stat.st_ino };
         let env: BTreeMap<_, _> = env::vars_os().collect();
         let process = process();
         let caller = caller(process, &env)?;
@@ -56,7 +63,7 @@ impl Context {
                 })?,
         };
         let resolved_home = home.canonicalize().ok();
-        Ok(Self { cwd, env, process, caller, home, resolved_home })
+        Ok(Self { cwd, cwd_id, env, process, caller, home, resolved_home })
     }
 
     /// Finds a home directory in the text of passwd(5). The C library is not used: in a static program it would load
@@ -117,9 +124,34 @@ impl Context {
         self.cwd.join(path).components().collect()
     }
 
+    /// Returns by what path to reach something at or beneath the working directory: from there, and not by its text. Whoever may
+    /// rename a directory above it can put a link in its place at any moment.
+    ///
+    /// That the caller reaches it by its text as well is made sure of: under sudo, root may stand where the user behind it has no
+    /// way to.
+    pub(crate) fn way_to(&self, path: &Path) -> io::Result<PathBuf> {
+        self.way_beneath(&self.cwd, path)
+    }
+
+    /// Returns the same for what lies beneath a directory that the working directory lies in.
+    pub(crate) fn way_beneath(&self, around: &Path, path: &Path) -> io::Result<PathBuf> {
+        let (Ok(above), Ok(below)) = (self.cwd.strip_prefix(around), path.strip_prefix(around)) else {
+            return Ok(path.to_owned());
+        };
+        match Lead::of(&self.cwd, self.caller)? {
+            Lead::Found(found) if found.file_id == self.cwd_id => {}
+            Lead::Found(_) | Lead::Missing(_) => {
+                return Err(io::Error::other("the working directory was moved or exchanged"));
+            }
+        }
+        let up = above.components().map(|_| Path::new(".."));
+        Ok(std::iter::once(Path::new(".")).chain(up).chain([below]).collect())
+    }
+
     /// Resolves every link in a path of our own, as far as it exists; `None` where that cannot be determined.
     pub(crate) fn resolve(&self, path: &Path) -> Option<PathBuf> {
-        Lead::of(path, self.caller).ok().map(|lead| lead.path())
+        let path = self.way_to(path).ok()?;
+        Lead::of(&path, self.caller).ok().map(|lead| lead.path())
     }
 
     /// Lists every spelling of the home directory.
@@ -161,7 +193,8 @@ impl Context {
         let programs = if self.is_behind_sudo() { programs.for_root(Self::home_of_root()) } else { programs };
         engine::surroundings::Surroundings {
             programs,
-            directory: self.cwd.clone(),
+            // Not by its text, which may lead elsewhere by now.
+            directory: ".".into(),
             docker_host: own("DOCKER_HOST"),
             docker_context: own("DOCKER_CONTEXT"),
             docker_config: own("DOCKER_CONFIG")

@@ -18,17 +18,33 @@ use sandbox::host::acting::ActingAs;
 use crate::cli::PlanRequest;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::files;
 use crate::ui::{self, Ui};
 
 /// Where the paths that a command names lead. Each is followed once, and what it led to is held open: what trust is
 /// decided on is what is validated is what is mounted, whoever swaps a directory for a link meanwhile.
 #[derive(Debug, Default)]
-pub(crate) struct Directories(BTreeMap<PathBuf, io::Result<Lead>>);
+pub(crate) struct Directories {
+    leads: BTreeMap<PathBuf, io::Result<Lead>>,
+    /// The project's, which the working directory lies in.
+    around: Option<PathBuf>,
+}
 
 impl Directories {
+    /// Follows the paths of a project, beneath this directory from the working directory.
+    pub(crate) fn of_project(directory: Option<&Path>) -> Self {
+        Self { around: directory.map(Path::to_owned), ..Self::default() }
+    }
+
     /// Follows a path, unless that was done.
     pub(crate) fn follow(&mut self, context: &Context, path: &Path) -> &io::Result<Lead> {
-        self.0.entry(path.to_owned()).or_insert_with(|| Lead::of(path, context.caller))
+        let Self { leads, around } = self;
+        let follow = || {
+            let around = around.as_deref().filter(|around| context.cwd.starts_with(around));
+            let path = context.way_beneath(around.unwrap_or(&context.cwd), path)?;
+            Lead::of(&path, context.caller)
+        };
+        leads.entry(path.to_owned()).or_insert_with(follow)
     }
 
     /// Returns where a path leads, for the question whether that widens what a sandbox may do.
@@ -68,7 +84,7 @@ impl Directories {
         if request.create_dirs || answers.yes || !answers.no_input && ui::can_ask() {
             let is_missing = |wanted: &&BoundaryRequest| {
                 wanted.presence == Presence::Required
-                    && matches!(self.0.get(&wanted.host), Some(Ok(Lead::Missing(_))))
+                    && matches!(self.leads.get(&wanted.host), Some(Ok(Lead::Missing(_))))
             };
             policy.boundaries().iter().filter(is_missing).collect()
         } else {
@@ -85,7 +101,7 @@ impl Directories {
     ) -> HostFacts {
         let mut facts = facts.clone();
         for wanted in missing {
-            if let Some(Ok(lead)) = self.0.get(&wanted.host) {
+            if let Some(Ok(lead)) = self.leads.get(&wanted.host) {
                 let directory = HostDirectory {
                     host: lead.path(),
                     kind: PathKind::Directory,
@@ -116,7 +132,7 @@ impl Directories {
             if !agreed {
                 continue;
             }
-            if let Some(Ok(Lead::Missing(part))) = self.0.remove(&wanted.host) {
+            if let Some(Ok(Lead::Missing(part))) = self.leads.remove(&wanted.host) {
                 let BoundaryRequest { host, mode, location, .. } = wanted;
                 let resolved = part.path();
                 let candidate = candidate(context, host, &resolved, *mode);
@@ -134,7 +150,7 @@ impl Directories {
                         error.to_string(),
                     )])
                 })?;
-                self.0.insert(host.clone(), Ok(Lead::Found(found)));
+                self.leads.insert(host.clone(), Ok(Lead::Found(found)));
                 ui.note(format_args!("created {}", escape::path(host)));
             }
         }
@@ -155,7 +171,7 @@ pub(crate) fn writable(context: &Context, settings: &Config) -> Vec<PathBuf> {
 
 /// Lists where sandboxes may be expected to write before any settings are known: the working directory and the project's.
 pub(crate) fn around(context: &Context) -> Vec<PathBuf> {
-    let project = sandbox::state::trust::find(&context.cwd, context.homes().last().copied());
+    let project = files::find(context).ok().flatten();
     let project = project.as_deref().and_then(Path::parent).map(Path::to_owned);
     spelled(context, [context.cwd.clone()].into_iter().chain(project))
 }

@@ -1,10 +1,13 @@
 //! Configuration files: which one is meant, what is in it, and how the person knows it.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use policy::config::problem::Scope;
 use policy::config::{ConfigFile, PathBase};
+use policy::text::escape;
+use rustix::fs::CWD;
 use sandbox::host::acting::ActingAs;
 use sandbox::state::trust::{self, Candidate};
 
@@ -25,10 +28,20 @@ pub(crate) fn project(context: &Context, named: Option<&Path>) -> Result<Option<
     let named = named.or(context.variable("SANDBOXCTL_CONFIG").map(Path::new));
     match named {
         Some(path) => found(context, path).map(Some),
-        None => match trust::find(&context.cwd, context.homes().last().copied()) {
+        None => match find(context).context("cannot look for sandbox.toml")? {
             Some(path) => found(context, &path).map(Some),
             None => Ok(None),
         },
+    }
+}
+
+/// Finds the nearest file from the working directory upward that the caller could find.
+pub(crate) fn find(context: &Context) -> io::Result<Option<PathBuf>> {
+    match context.way_to(&context.cwd) {
+        Ok(_) => trust::find(&context.cwd, CWD, context.homes().last().copied(), context.caller),
+        // Under sudo, root stands where the user behind it cannot get to.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -80,7 +93,10 @@ pub(crate) fn base(context: &Context, directory: &Path) -> PathBase {
 
 fn found(context: &Context, path: &Path) -> Result<FoundFile, CommandError> {
     let absolute = context.absolute(path);
-    let candidate = trust::read(&absolute, context.caller)?;
+    let parent = absolute.parent().filter(|parent| context.cwd.starts_with(parent));
+    let way = context.way_beneath(parent.unwrap_or(&context.cwd), &absolute);
+    let way = way.with_context(|| format!("cannot read {}", escape::path(path)))?;
+    let candidate = trust::read_by(&way, &absolute, context.caller)?;
     let label = text::one_line(&absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).to_string_lossy());
     Ok(FoundFile { candidate, label })
 }

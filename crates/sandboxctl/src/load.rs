@@ -254,7 +254,7 @@ pub(crate) fn settings(
         let writable = directories::writable(context, effective.settings());
         effective.with_engine(engine(context, writable));
     }
-    let mut directories = Directories::default();
+    let mut directories = Directories::of_project(project.map(FoundFile::directory));
     let widenings = project.map_or_else(Vec::new, |found| {
         let without = Effective::merge([user]);
         let mut all = compare(context, &config, &without, found, &mut directories);

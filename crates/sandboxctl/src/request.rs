@@ -26,6 +26,8 @@ pub(crate) fn overrides(context: &Context, request: &PlanRequest, argv: Vec<OsSt
 }
 
 fn env_file(context: &Context, path: &Path) -> EnvFile {
-    let text = small_file::read(&context.cwd.join(path), context.caller).map_err(|error| error.to_string());
+    let way = context.way_to(&context.cwd.join(path));
+    let text = way.and_then(|way| small_file::read(&way, context.caller));
+    let text = text.map_err(|error| error.to_string());
     EnvFile { label: escape::path(path), text }
 }

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, OFlags};
+use rustix::fs::{AtFlags, CWD, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -115,32 +116,47 @@ impl From<Stored> for Consent {
 #[derive(Debug)]
 pub struct Store(StateDir);
 
-/// Finds a project's file, from `start` upward.
+/// Finds a project's file that this user could find, from `start` upward.
 ///
 /// The search ends after the directory that holds `.git`, and before the home directory: a project's file
-/// never governs more than its project. `start` has its links resolved, and so has `home`.
-pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    for directory in start.ancestors() {
-        if Some(directory) == home {
-            return None;
+/// never governs more than its project. `start` has its links resolved, and so has `home`; `directory` is the one that it was
+/// when it was resolved.
+pub fn find(
+    start: &Path,
+    directory: impl AsFd,
+    home: Option<&Path>,
+    reader: Identity,
+) -> io::Result<Option<PathBuf>> {
+    let _acting = ActingAs::user(reader)?;
+    let mut up = PathBuf::from(".");
+    for above in start.ancestors() {
+        if Some(above) == home {
+            return Ok(None);
         }
-        let file = directory.join(FILE_NAME);
         // Also a link that leads nowhere: whoever reads it says so, and nobody wonders why it is ignored.
-        if file.symlink_metadata().is_ok() {
-            return Some(file);
+        let is_there =
+            |name| rustix::fs::statat(&directory, up.join(name), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        if is_there(FILE_NAME) {
+            return Ok(Some(above.join(FILE_NAME)));
         }
-        if directory.join(".git").symlink_metadata().is_ok() {
-            return None;
+        if is_there(".git") {
+            return Ok(None);
         }
+        up.push("..");
     }
-    None
+    Ok(None)
 }
 
 /// Reads a configuration file for `caller`, who or root must own it.
 pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
+    read_by(path, path, caller)
+}
+
+/// Reads the same by another path, such as one from the working directory.
+pub fn read_by(way: &Path, path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
     let failed = |source| TrustError::Read { path: path.into(), source };
     let _acting = ActingAs::user(caller).map_err(failed)?;
-    let Some(mut file) = open_regular(CWD, path, OFlags::empty()).map_err(failed)? else {
+    let Some(mut file) = open_regular(CWD, way, OFlags::empty()).map_err(failed)? else {
         return Err(TrustError::NotConfiguration { path: path.into(), what: "no regular file" });
     };
     // Which file it is, is asked of what was opened: links may lead elsewhere by now.
@@ -458,6 +474,9 @@ mod tests {
     fn the_search_ends_at_the_edge_of_the_repository_and_of_the_home_directory() {
         let top = tempfile::tempdir().unwrap();
         let home = top.path().join("home");
+        let find = |start: &Path, home: Option<&Path>| {
+            find(start, fs::File::open(start).unwrap(), home, Identity::own()).unwrap()
+        };
         let deep = home.join("project/src/deep");
         fs::create_dir_all(&deep).unwrap();
         fs::write(home.join(FILE_NAME), "").unwrap();
@@ -470,5 +489,26 @@ mod tests {
         assert_eq!(find(&deep, None), Some(home.join("project").join(FILE_NAME)));
         fs::write(deep.join(FILE_NAME), "").unwrap();
         assert_eq!(find(&deep, None), Some(deep.join(FILE_NAME)));
+    }
+
+    #[test]
+    fn a_project_s_file_is_looked_for_where_the_search_begins_and_with_the_user_s_rights() {
+        let top = tempfile::tempdir().unwrap();
+        let start = top.path().join("above/start");
+        fs::create_dir_all(&start).unwrap();
+        fs::create_dir_all(top.path().join("other/start")).unwrap();
+        fs::write(top.path().join("other").join(FILE_NAME), "").unwrap();
+        let held = fs::File::open(&start).unwrap();
+        fs::rename(top.path().join("above"), top.path().join("moved")).unwrap();
+        symlink("other", top.path().join("above")).unwrap();
+        let found = |reader| find(&start, &held, Some(top.path()), reader).unwrap();
+        assert_eq!(found(Identity::own()), None);
+        let file = top.path().join("moved").join(FILE_NAME);
+        fs::write(&file, "").unwrap();
+        assert_eq!(found(Identity::own()), Some(top.path().join("above").join(FILE_NAME)), "the control");
+        if crate::host::root_only::can_give_files_away() {
+            fs::set_permissions(top.path().join("moved"), fs::Permissions::from_mode(0o700)).unwrap();
+            assert_eq!(found(Identity { uid: 1001, gid: 1001 }), None);
+        }
     }
 }

@@ -3,11 +3,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::process::{Child, Stdio};
 
 use crate::machine::callers;
 use crate::place::Place;
+use crate::program;
 
 const SWAP: &str = r#"
 import ctypes, sys
@@ -97,5 +99,47 @@ fn a_directory_that_is_made_is_made_in_the_project() {
         assert_eq!(count(&[]), 0, "by {caller:?}");
         assert_ne!(count(&["--trust"]), 0, "the control, by {caller:?}");
         drop(swapper);
+    }
+}
+
+/// The working directory itself, which whoever owns a directory above it exchanges after it was determined: while an engine is
+/// asked whether it answers.
+#[test]
+fn a_working_directory_that_is_exchanged_for_a_link_brings_nothing_in_from_outside() {
+    for caller in callers("exchanged working directories") {
+        // The control stands elsewhere, and names the directory: what a path leads to is shared.
+        for (stands, flags, seen) in [
+            ("workspace", [""; 0].as_slice(), ""),
+            ("elsewhere", &["-v", "WORKSPACE:/workspace:ro"], "outside"),
+        ] {
+            let place = Place::new(caller);
+            place.write("home/outside/marker", "outside");
+            place.write("elsewhere/keep", "");
+            place.write("home/.config/sandboxctl/sandbox.toml", "[image]\nname = \"x\"\n");
+            for engine in ["bin/docker", "bin/podman"] {
+                program::write(&place.path(engine), "#!/bin/sh\nexit 1\n");
+            }
+            let socket = place.path("bin/d.sock");
+            let listener = UnixListener::bind(&socket).unwrap();
+            fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
+            let (workspace, moved) = (place.workspace(), place.path("moved"));
+            let directory = workspace.clone();
+            let exchanged = std::thread::spawn(move || {
+                let engine = listener.accept().unwrap();
+                fs::rename(&directory, moved).unwrap();
+                symlink("home/outside", &directory).unwrap();
+                drop(engine);
+            });
+            let named = |flag: &&str| flag.replace("WORKSPACE", &workspace.display().to_string());
+            let flags: Vec<_> = flags.iter().map(named).collect();
+            let mut command = place.inside(&flags, &["cat", "/workspace/marker"]);
+            let path = format!("{}:/usr/sbin:/usr/bin:/bin", place.path("bin").display());
+            command.env("PATH", path).env("DOCKER_HOST", format!("unix://{}", socket.display()));
+            let output = command.current_dir(place.path(stands)).output().unwrap();
+            exchanged.join().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), seen, "by {caller:?} in {stands}: {said}");
+            assert_eq!(said.contains("moved or exchanged"), stands == "workspace", "by {caller:?}: {said}");
+        }
     }
 }
