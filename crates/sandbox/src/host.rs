@@ -6,6 +6,7 @@ pub mod capture;
 pub(crate) mod cgroups;
 pub(crate) mod child;
 pub mod deadline;
+pub(crate) mod follow;
 mod guard;
 pub mod identity;
 pub(crate) mod init_program;

@@ -19,6 +19,7 @@ use crate::boundary::protect;
 use crate::boundary::root::Root;
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
+use crate::host::follow;
 use crate::host::identity::Identity;
 
 use super::error::{BoundaryError, failed};
@@ -63,18 +64,20 @@ impl Lead {
                     names.reverse();
                     return Ok(Self::Missing(Missing { existing, names }));
                 }
-                Err(Errno::NOENT) => match ancestor.components().next_back() {
-                    Some(Component::Normal(_)) if ancestor.symlink_metadata().is_ok() => {
-                        return Err(io::Error::other(format!(
-                            "`{}` is a link that leads nowhere",
-                            escape::path(ancestor)
-                        )));
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    match ancestor.components().next_back() {
+                        Some(Component::Normal(_)) if ancestor.symlink_metadata().is_ok() => {
+                            return Err(io::Error::other(format!(
+                                "`{}` is a link that leads nowhere",
+                                escape::path(ancestor)
+                            )));
+                        }
+                        Some(Component::Normal(name)) => names.push(name.to_owned()),
+                        // `..` in what does not exist leads nobody knows where.
+                        _ => break,
                     }
-                    Some(Component::Normal(name)) => names.push(name.to_owned()),
-                    // `..` in what does not exist leads nobody knows where.
-                    _ => break,
-                },
-                Err(errno) => return Err(errno.into()),
+                }
+                Err(error) => return Err(error),
             }
         }
         Err(io::ErrorKind::NotFound.into())
@@ -91,9 +94,8 @@ impl Lead {
 
 impl Found {
     /// Follows a path to something that is there.
-    pub(crate) fn at(path: &Path) -> Result<Self, Errno> {
-        let descriptor = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Permissions::empty())?;
-        Self::open(descriptor)
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self::open(follow::open(CWD, path)?)?)
     }
 
     fn open(descriptor: OwnedFd) -> Result<Self, Errno> {

@@ -31,9 +31,7 @@ impl ActingAs {
     /// Takes the rights of a user. Whoever is not root, has nobody else to act for, or acts for somebody already, stays who
     /// they are.
     pub fn user(user: Identity) -> io::Result<Self> {
-        // No user has this id, so nothing is set, and the answer is who this thread is to the file system.
-        let now = setfsuid(Uid::from_raw(u32::MAX));
-        if !now.is_root() || user.uid == 0 {
+        if !file_system_user().is_root() || user.uid == 0 {
             return Ok(Self(None));
         }
         let groups = getgroups()?.into_iter().map(|group| Gid::from_raw(group.as_raw())).collect();
@@ -63,6 +61,12 @@ impl Drop for ActingAs {
             let _ = set_thread_groups(&groups);
         }
     }
+}
+
+/// Returns who this thread is to the file system.
+pub(crate) fn file_system_user() -> Uid {
+    // No user has this id, so nothing is set, and the answer is who it was before.
+    setfsuid(Uid::from_raw(u32::MAX))
 }
 
 /// Connects to a socket as a user: who listens there sees that user, and not root (`SO_PEERCRED` and `SO_PEERGROUPS`, unix(7)).

@@ -13,7 +13,7 @@ use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::host::small_file::open_regular;
+use crate::host::small_file::{Links, open_regular};
 
 /// How directories are opened that are only passed through.
 const PASSAGE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -41,7 +41,7 @@ pub(crate) fn listing(root: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
 pub(crate) fn file(root: impl AsFd, path: &Path) -> Result<(OwnedFd, Stat), Errno> {
     let (parent, name) = parent(root, path)?;
     let failed = |error: io::Error| error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
-    let file = open_regular(parent, name, OFlags::NOFOLLOW).map_err(failed)?.ok_or(Errno::INVAL)?;
+    let file = open_regular(parent, name, Links::Refused).map_err(failed)?.ok_or(Errno::INVAL)?;
     let stat = rustix::fs::fstat(&file)?;
     Ok((file.into(), stat))
 }

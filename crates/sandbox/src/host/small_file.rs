@@ -9,6 +9,7 @@ use rustix::fs::{CWD, FileType, FsWord, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::host::acting::ActingAs;
+use crate::host::follow::{self, PROC};
 use crate::host::identity::Identity;
 
 /// The largest such file, in bytes.
@@ -23,7 +24,7 @@ pub fn read(path: &Path, reader: Identity) -> io::Result<Vec<u8>> {
 
 /// Reads the same with the rights that this thread has.
 pub(crate) fn read_as_this_user(path: &Path) -> io::Result<Vec<u8>> {
-    match open_regular(CWD, path, OFlags::empty())? {
+    match open_regular(CWD, path, Links::Followed)? {
         Some(file) => content(file),
         None => Err(io::Error::other("no regular file")),
     }
@@ -33,21 +34,46 @@ pub(crate) fn read_as_this_user(path: &Path) -> io::Result<Vec<u8>> {
 pub(crate) fn beginning(path: &Path, length: u64) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let file =
-        open_regular(CWD, path, OFlags::empty())?.ok_or_else(|| io::Error::other("no regular file"))?;
+        open_regular(CWD, path, Links::Followed)?.ok_or_else(|| io::Error::other("no regular file"))?;
     file.take(length).read_to_end(&mut start)?;
     Ok(start)
 }
 
-/// Opens a regular file for reading; `None` where it is none, `ELOOP` where `flags` refuse a link.
+/// Creates a file with the rights that this thread has. Nothing is overwritten, and no link is written through; on the way to
+/// its directory links are followed as far as [`follow`] goes.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    let name = path.file_name().ok_or(Errno::ISDIR)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = follow::open(CWD, parent.unwrap_or(Path::new(".")))?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o666))?.into())
+}
+
+/// Whether a file may be reached by a link.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Links {
+    /// As far as [`follow`] goes.
+    Followed,
+    /// Not by one that is called as the file is.
+    Refused,
+}
+
+/// Opens a regular file for reading; `None` where it is none, `ELOOP` where a link is refused.
 ///
 /// What it is, is asked before it is opened: to open a device may act on it, to open a pipe wakes or hangs, and to open a
 /// terminal may make it the controlling one of this process.
 pub(crate) fn open_regular(
     directory: impl AsFd,
-    path: impl rustix::path::Arg,
-    flags: OFlags,
+    path: impl AsRef<Path>,
+    links: Links,
 ) -> io::Result<Option<File>> {
-    let found = rustix::fs::openat(directory, path, flags | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let found = match links {
+        Links::Followed => follow::open(directory, path.as_ref())?,
+        Links::Refused => {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat(directory, path.as_ref(), flags, Mode::empty())?
+        }
+    };
     match FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) {
         // Reading one of the kernel's may act, too: `/proc/kmsg` gives each message once.
         FileType::RegularFile if is_of_kernel(&found)? => Ok(None),
@@ -65,7 +91,7 @@ fn is_of_kernel(file: &OwnedFd) -> Result<bool, Errno> {
     // See statfs(2): proc, sysfs, debugfs, tracefs, securityfs, cgroup of both versions, bpf, configfs, pstore, efivarfs,
     // selinuxfs, binfmt_misc.
     const OF_KERNEL: [FsWord; 13] = [
-        0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x0027_e0eb, 0x6367_7270, 0xcafe_4a11,
+        PROC, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x0027_e0eb, 0x6367_7270, 0xcafe_4a11,
         0x6265_6570, 0x6165_676c, 0xde5e_81e4, 0xf97c_ff8c, 0x4249_4e4d,
     ];
     Ok(OF_KERNEL.contains(&rustix::fs::fstatfs(file)?.f_type))

@@ -1,9 +1,9 @@
 //! The state directory: what outlives one command, in files that only their owner can touch.
 
-use std::fs::{DirBuilder, File};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::host::acting::{self, ActingAs};
+use crate::host::follow;
 use crate::host::identity::Identity;
 
 /// Why the state directory cannot be used.
@@ -74,17 +75,18 @@ impl StateDir {
     /// sudo; it then has the rights of that user, and what it makes is theirs.
     pub fn open(path: &Path, owner: Identity) -> Result<Self, StateError> {
         let _acting = ActingAs::user(owner).map_err(|source| failed("open", path, source))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = || {
-            rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            rustix::fs::openat(follow::open(CWD, path)?, ".", flags, Mode::empty()).map_err(io::Error::from)
         };
         let directory = match open() {
-            Err(Errno::NOENT) => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 make_with_parents(path).map_err(|source| failed("make", path, source))?;
                 open()
             }
             opened => opened,
         }
-        .map_err(|errno| failed("open", path, errno.into()))?;
+        .map_err(|source| failed("open", path, source))?;
         let stat = rustix::fs::fstat(&directory).map_err(|errno| failed("stat", path, errno.into()))?;
         if stat.st_uid != owner.uid {
             return Err(StateError::Owner { path: path.into(), found: stat.st_uid, expected: owner.uid });
@@ -334,11 +336,28 @@ fn draft_name(name: &str) -> String {
 
 /// Makes the missing directories of a path.
 fn make_with_parents(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).recursive(true).create(path) {
-        // Somebody else made it in the meantime; whose it is gets checked by whoever opens it.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
+    let mut names = Vec::new();
+    for ancestor in path.ancestors() {
+        match follow::open(CWD, ancestor) {
+            Ok(existing) => return Ok(make_within(existing, names.into_iter().rev())?),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(_) => names.extend(ancestor.file_name()),
+        }
     }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// Makes one directory in the other. No link is followed.
+fn make_within<'a>(mut at: OwnedFd, names: impl Iterator<Item = &'a OsStr>) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for name in names {
+        match rustix::fs::mkdirat(&at, name, Mode::RWXU) {
+            // Somebody else made it in the meantime; whose it is gets checked by whoever opens it.
+            Ok(()) | Err(Errno::EXIST) => at = rustix::fs::openat(&at, name, flags, Mode::empty())?,
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
 }
 
 fn failed(action: &'static str, path: &Path, source: io::Error) -> StateError {

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, OFlags};
+use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::Identity;
-use crate::host::small_file::open_regular;
+use crate::host::small_file::{Links, open_regular};
 use crate::state::directory::{StateDir, StateError};
 
 /// The name under which a project's file is looked for.
@@ -156,7 +156,7 @@ pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
 pub fn read_by(way: &Path, path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
     let failed = |source| TrustError::Read { path: path.into(), source };
     let _acting = ActingAs::user(caller).map_err(failed)?;
-    let Some(mut file) = open_regular(CWD, way, OFlags::empty()).map_err(failed)? else {
+    let Some(mut file) = open_regular(CWD, way, Links::Followed).map_err(failed)? else {
         return Err(TrustError::NotConfiguration { path: path.into(), what: "no regular file" });
     };
     // Which file it is, is asked of what was opened: links may lead elsewhere by now.

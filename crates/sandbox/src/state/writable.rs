@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use confine::mount::mountinfo;
@@ -16,12 +16,10 @@ use rustix::io::Errno;
 
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
+use crate::host::follow::{MAX_LINKS, names};
 use crate::host::identity::Identity;
-use crate::host::small_file::{self, open_regular};
+use crate::host::small_file::{self, Links, open_regular};
 use crate::state::{homes, record};
-
-/// How many links are followed, as many as the kernel follows (`path_resolution(7)`).
-const MAX_LINKS: usize = 40;
 
 /// The directories that agents may write to: those of the sandbox that is meant, and those of other runs.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +110,7 @@ impl Writable {
     /// Opens a regular file that no agent may write or choose, as this user could.
     pub(crate) fn open(&self, path: &Path, reader: Identity) -> Result<File, Unsafe> {
         let _acting = ActingAs::user(reader)?;
-        let Some(file) = open_regular(CWD, path, OFlags::empty())? else { return Err(Unsafe::NotAFile) };
+        let Some(file) = open_regular(CWD, path, Links::Followed)? else { return Err(Unsafe::NotAFile) };
         // Which file it is, is asked of what was opened: what an agent links to on the way counts as well as where that leads.
         let opened = beneath::path_of(&file).map_err(io::Error::from)?;
         match self.of(path).or_else(|| self.of(&opened)) {
@@ -204,14 +202,6 @@ pub fn places(path: &Path, reader: Identity) -> io::Result<Vec<PathBuf>> {
     places.retain(|place| place.is_symlink());
     places.push(end);
     Ok(places)
-}
-
-fn names(path: &Path) -> impl Iterator<Item = OsString> {
-    path.components().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! `home`: home directories of sandboxes that stay.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -10,6 +9,7 @@ use policy::rules::limits::Bytes;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
 use sandbox::host::acting::ActingAs;
+use sandbox::host::small_file;
 use sandbox::state::homes::ListedHome;
 use serde_json::json;
 
@@ -110,7 +110,9 @@ fn export(ui: &Ui, context: &Context, name: &str, output: Option<&Path>) -> Resu
     let shown = escape::path(path);
     let acting = ActingAs::user(context.caller).with_context(|| format!("cannot create {shown}"))?;
     // O_EXCL: nothing is overwritten, and no link is written through.
-    let mut file = File::create_new(context.absolute(path))
+    let mut file = context
+        .way_to(&context.absolute(path))
+        .and_then(|path| small_file::create_new(&path))
         .with_context(|| format!("cannot create {shown}"))
         .map_err(|error| context::as_user(error, context.caller))?;
     drop(acting);

@@ -1,6 +1,5 @@
 //! `init`: writes a commented sandbox.toml, made from the one table of every key.
 
-use std::fs::File;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
@@ -10,6 +9,7 @@ use policy::config::schema::KEYS;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
 use sandbox::host::acting::ActingAs;
+use sandbox::host::small_file;
 use serde_json::json;
 
 use crate::cli::{Format, InitArgs};
@@ -23,8 +23,9 @@ pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCo
     let name = escape::path(&args.file);
     // Under sudo, where the user behind it may write, and as a file of theirs.
     let _acting = ActingAs::user(context.caller).with_context(|| format!("cannot create {name}"))?;
-    // `create_new` is O_EXCL: neither a file nor a dangling link is ever written through.
-    let mut file = match File::create_new(&path) {
+    // O_EXCL: neither a file nor a dangling link is ever written through.
+    let way = context.way_to(&path).with_context(|| format!("cannot create {name}"))?;
+    let mut file = match small_file::create_new(&way) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(CommandError::message(
                 Code::ConfigExists,

@@ -175,10 +175,10 @@ impl Toolchains {
 
 /// Follows a path once, to a descriptor: what that says is validated, and is what will be mounted.
 pub(super) fn find_path(name: &str, path: &Path) -> Result<Found, ToolchainError> {
-    Found::at(path).map_err(|errno| ToolchainError::File {
+    Found::at(path).map_err(|source| ToolchainError::File {
         name: name.to_owned(),
         path: path.into(),
-        source: errno.into(),
+        source,
     })
 }
 

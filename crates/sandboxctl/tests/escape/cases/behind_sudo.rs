@@ -45,6 +45,94 @@ fn what_the_user_behind_sudo_cannot_reach_is_neither_shared_nor_exposed() {
 }
 
 #[test]
+fn no_link_of_proc_leads_the_user_behind_sudo_to_where_root_stands() {
+    if !rustix::process::geteuid().is_root() || !callers("links of /proc").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let closed = place.path("closed");
+    fs::create_dir_all(closed.join("inner")).unwrap();
+    fs::write(closed.join("inner/variables"), "SECRET=root's own\n").unwrap();
+    fs::write(closed.join("inner/secret"), "root's own\n").unwrap();
+    let seen = |way: &Path| {
+        let (secret, workspace) = (way.join("secret"), place.workspace());
+        let settings = |what: &str| {
+            let workspace =
+                format!("[shared_dirs]\nworkspace = {{ host = {workspace:?}, guest = \"/workspace\" }}\n");
+            place.write("home/.config/sandboxctl/sandbox.toml", &(workspace + what));
+        };
+        let run = |flags: &[String], argv: &[&str]| {
+            let argv: Vec<_> = argv.iter().map(|&word| word.to_owned()).collect();
+            let mut command = place.command(&place.run(flags, &argv));
+            let output =
+                behind_sudo(&place, &mut command).current_dir(closed.join("inner")).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).contains("root's own")
+        };
+        settings("");
+        let variables =
+            run(&["--env-file".into(), way.join("variables").display().to_string()], &["printenv", "SECRET"]);
+        settings(&format!(
+            "[secrets.s]\nmode = \"inject\"\nenv_var = \"S\"\nsource = \"file:{}\"\n",
+            secret.display()
+        ));
+        let secret = run(&[], &["printenv", "S"]);
+        settings(&format!("x = {{ host = {way:?}, guest = \"/x\", mode = \"ro\" }}\n"));
+        [variables, secret, run(&[], &["cat", "/x/secret"])]
+    };
+    // The control: what the user can reach is read and shared.
+    assert_eq!(seen(&closed.join("inner")), [true; 3]);
+    fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+    let link = place.home().join("link");
+    symlink("/proc/self/cwd", &link).unwrap();
+    for way in [&closed.join("inner"), Path::new("/proc/self/cwd"), &link] {
+        assert_eq!(seen(way), [false; 3], "{}", way.display());
+    }
+}
+
+#[test]
+fn root_alone_follows_no_link_of_whoever_owns_the_directory() {
+    if !rustix::process::geteuid().is_root() || !callers("links for root").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let closed = place.path("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::write(closed.join("secret"), "SECRET=root's own\n").unwrap();
+    fs::write(closed.join("sandbox.toml"), "[env]\nset = { SECRET = \"root's own\" }\n").unwrap();
+    fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+    let [data, file, found, out] =
+        ["data", ".env", "sandbox.toml", "out"].map(|name| place.workspace().join(name));
+    let as_root = |words: &[OsString]| {
+        let mut command = place.command(words);
+        command.env("XDG_STATE_HOME", place.path("state")).env("XDG_CONFIG_HOME", place.path("config"));
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout).contains("root's own"), text(&output.stderr))
+    };
+    let (program, init) = (place.path("sandboxctl").into_os_string(), closed.join("new.toml"));
+    let shown = ["cat", "/data/secret"].as_slice();
+    for (link, to, words) in [
+        (&data, &closed, place.run(&["-v", "./data:/data:ro"], shown)),
+        (&data, &closed, place.run(&["-v", "./data/secret:/data/secret:ro"], shown)),
+        (&file, &closed.join("secret"), place.run(&["--env-file", ".env"], &["printenv", "SECRET"])),
+        (&found, &closed.join("sandbox.toml"), place.run(&[""; 0], &["printenv", "SECRET"])),
+        (&out, &closed, vec![program, "init".into(), "out/new.toml".into()]),
+    ] {
+        symlink(to, link).unwrap();
+        // The control: root's own link.
+        let (seen, said) = as_root(&words);
+        assert!(seen || init.exists(), "{words:?}: {said}");
+        let _ = fs::remove_file(&init);
+        std::os::unix::fs::lchown(link, Some(NORMAL), Some(NORMAL)).unwrap();
+        let (seen, said) = as_root(&words);
+        assert!(!seen && !init.exists(), "{words:?}: {said}");
+        let named = format!("{}` is a link of uid {NORMAL}", link.display());
+        assert!(said.contains(&named), "{words:?}: {said}");
+        fs::remove_file(link).unwrap();
+    }
+}
+
+#[test]
 fn a_toolchain_that_is_exchanged_after_it_was_validated_is_not_exposed() {
     if !rustix::process::geteuid().is_root() || !callers("exchanged toolchains").contains(&Caller::Normal) {
         return;
