@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::host::acting::ActingAs;
 use crate::host::child::Group;
 use crate::host::programs::Programs;
 
@@ -52,6 +53,9 @@ impl Engine {
             .ok_or_else(|| EngineError::NotInstalled { kind, left_out: programs.left_out() })?;
         match kind {
             EngineKind::Docker => {
+                // Under sudo root says nothing of paths of the user's that they could not find out themselves.
+                let acting = ActingAs::user(surroundings.reader)
+                    .map_err(|source| EngineError::Call { kind, source })?;
                 // They say which other programs Docker starts, and whom it talks to. Each may be a link.
                 for name in ["", "config.json", "contexts", "cli-plugins", "buildx"] {
                     refuse_writable(&programs, &surroundings.docker_config.join(name))?;
@@ -67,6 +71,7 @@ impl Engine {
                     }
                     Endpoint::Remote(address) => return Err(EngineError::Remote { address }),
                 };
+                drop(acting);
                 let served_by = socket.ping()?;
                 let rights = if served_by == 0 {
                     Rights::Rootful

@@ -20,6 +20,7 @@ use policy::text::escape;
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
 
+use crate::host::acting::ActingAs;
 use crate::host::identity::Identity;
 use crate::state::writable::Writable;
 
@@ -60,7 +61,10 @@ const STICKY: u32 = 0o1000;
 pub struct Programs {
     environment: BTreeMap<OsString, OsString>,
     writable: Writable,
+    /// Who else may have put them there; nobody where root runs them under sudo.
     user: Option<Identity>,
+    /// Who gets to know what is not there.
+    reader: Option<Identity>,
     /// What is left of the environment. Most sandboxes need no program of the host, so it is looked at when one does.
     safe: OnceLock<Safe>,
 }
@@ -93,7 +97,8 @@ enum SkipReason {
 impl Programs {
     /// Starts from the caller's `environment`.
     pub fn new(environment: &BTreeMap<OsString, OsString>, writable: Writable, user: Identity) -> Self {
-        Self { environment: environment.clone(), writable, user: Some(user), safe: OnceLock::new() }
+        let (user, reader) = (Some(user), Some(user));
+        Self { environment: environment.clone(), writable, user, reader, safe: OnceLock::new() }
     }
 
     /// Returns the programs as root runs them under sudo: none that the user behind it could have put there, and no
@@ -120,14 +125,17 @@ impl Programs {
     /// Returns the entries of `PATH` that are safe, and an environment that leads to no others.
     fn safe(&self) -> &Safe {
         self.safe.get_or_init(|| {
+            // A user's own programs are looked for with their rights: what is left of `PATH` says which directories there are.
+            let Ok(_acting) = self.user.map(ActingAs::user).transpose() else { return Safe::default() };
             let mut safe = Safe::default();
             let path = self.environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
             for entry in std::env::split_paths(path) {
                 match self.check_entry(&entry) {
                     Ok(Some(directory)) if !safe.path.contains(&directory) => safe.path.push(directory),
-                    // One that is not there, or was taken already.
-                    Ok(_) => {}
-                    Err(reason) => safe.left_out.push(LeftOut { entry, reason }),
+                    Err(reason) if self.is_known(&entry) => safe.left_out.push(LeftOut { entry, reason }),
+                    // One that is not there, or was taken already; and one of which the user behind sudo learns no more than
+                    // if it were not there.
+                    Ok(_) | Err(_) => {}
                 }
             }
             let kept = self.environment.iter();
@@ -245,6 +253,12 @@ impl Programs {
         if entries.is_empty() { String::new() } else { format!("; not searched: {}", entries.join(", ")) }
     }
 
+    /// Returns whether whoever is told of an entry of `PATH` could find out themselves what is wrong with it.
+    fn is_known(&self, entry: &Path) -> bool {
+        let acting = self.reader.map(ActingAs::user).transpose();
+        entry.is_relative() || acting.is_ok_and(|_acting| entry.canonicalize().is_ok())
+    }
+
     fn check_entry(&self, entry: &Path) -> Result<Option<PathBuf>, SkipReason> {
         if !entry.is_absolute() {
             return Err(SkipReason::Relative);
@@ -300,6 +314,8 @@ impl Programs {
 
     /// Returns the directory in which a sandbox may write that is named somewhere in a text.
     pub(crate) fn mentioned(&self, text: &OsStr) -> Option<&Path> {
+        // Where a link leads is none of the business of a user who cannot read it.
+        let _acting = self.user.map(ActingAs::user).transpose();
         let home = self.environment.get(OsStr::new("HOME")).map(Path::new);
         self.writable.named_in(text, home)
     }

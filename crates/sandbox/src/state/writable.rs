@@ -51,7 +51,11 @@ impl Writable {
                 all.extend(record::shared(state, *owner));
                 all.push(homes::all(state));
             }
-            let resolved: Vec<_> = all.iter().filter_map(|path| path.canonicalize().ok()).collect();
+            // Records are the user's own: a path that they cannot follow themselves tells them nothing.
+            let acting = self.records.as_ref().map(|(_, owner)| ActingAs::user(*owner)).transpose();
+            let resolved = |path: &PathBuf| path.canonicalize().ok().filter(|_| acting.is_ok());
+            let resolved: Vec<_> = all.iter().filter_map(resolved).collect();
+            drop(acting);
             // What the kernel does not say is no other path.
             let elsewhere = resolved.iter().flat_map(|path| mountinfo::elsewhere(path).unwrap_or_default());
             let elsewhere: Vec<_> = elsewhere.collect();
@@ -207,7 +211,7 @@ pub fn places(path: &Path, reader: Identity) -> io::Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -259,6 +263,26 @@ mod tests {
         }
         for text in [format!("{shown}/own:{shown}/linked-2"), "~/own ~root $HOMER/linked a/b".to_owned()] {
             assert!(!named(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn links_that_the_owner_of_a_record_cannot_read_tell_them_nothing() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(path("closed")).unwrap();
+        fs::create_dir_all(path("target")).unwrap();
+        symlink(path("target"), path("closed/link")).unwrap();
+        fs::set_permissions(path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        let owner = Identity { uid: 1001, gid: 1001 };
+        // The control: what they can read counts.
+        for (mode, counts) in [(0o711, true), (0o700, false)] {
+            fs::set_permissions(path("closed"), fs::Permissions::from_mode(mode)).unwrap();
+            let writable = Writable::new(vec![path("closed/link")], path("state"), owner);
+            assert_eq!(writable.of(&path("target/bin")).is_some(), counts, "{mode:o}");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The egress proxy, as a process: started by `run`, for one sandbox, and confined before it reads anything from inside.
 
+use std::env;
 use std::fs::File;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,14 +30,18 @@ use egress::parent::Parent;
 use egress::proxy::{Proxy, Setup};
 use egress::rotate::Rotated;
 use egress::route::Route;
-use egress::tls::Roots;
+use egress::tls::{Roots, RootsError};
 use policy::plan::RouteUpstream;
 use policy::rules::limits::Bytes;
 use policy::rules::network::HostRule;
 use policy::rules::user::{UserOrGroup, UserSpec};
+use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, Signal, geteuid, getpid, getrlimit, kill_process, setrlimit};
+use sandbox::host::acting::ActingAs;
+use sandbox::host::identity::Identity;
+use sandbox::host::small_file;
 use tokio::sync::oneshot;
 
 use super::init_socket::InitSocket;
@@ -54,6 +60,9 @@ const MAX_REFUSED: usize = 5;
 /// How much memory it may have: its cgroup is none of the sandbox's, and what is held of a connection is more than the bytes that have come.
 /// A proxy that wants more ends, and nothing leaves the sandbox any more.
 const MEMORY: Bytes = Bytes(1 << 30);
+
+/// How many files of authorities are read of a directory.
+const MAX_AUTHORITIES: usize = 4096;
 
 /// How long it may take to record what was open at the end. Its client waits a little longer.
 const LAST: Duration = Duration::from_secs(1);
@@ -134,7 +143,8 @@ fn run(
     }
     // Only these two speak TLS themselves: all other connections pass as they are.
     let speaks_tls = !routes.is_empty() || authority.is_some();
-    let roots = if speaks_tls { Roots::of_host()? } else { Roots::default() };
+    let reader = reader(spec.owner, spec.user);
+    let roots = if speaks_tls { roots(reader)? } else { Roots::default() };
     let setup = Setup {
         sandbox: Some(spec.name),
         parent: parent()?,
@@ -235,6 +245,38 @@ fn parent() -> anyhow::Result<Parent> {
     };
     let [https, http, no_proxy] = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"].map(value);
     Ok(Parent::new(https.as_deref(), http.as_deref(), no_proxy.as_deref())?)
+}
+
+/// Returns who has named the files that variables name: whose sandbox it is. For root alone that is root.
+fn reader(owner: u32, user: Option<(u32, u32)>) -> Identity {
+    user.filter(|_| owner != 0).map_or_else(Identity::own, |(uid, gid)| Identity { uid, gid })
+}
+
+/// Reads the authorities that this host believes, or those that the caller names instead, with the caller's rights.
+fn roots(reader: Identity) -> anyhow::Result<Roots> {
+    let named = |variable| env::var_os(variable).filter(|value| !value.is_empty());
+    let (file, directories) = (named("SSL_CERT_FILE"), named("SSL_CERT_DIR"));
+    if file.is_none() && directories.is_none() {
+        return Ok(Roots::of_host()?);
+    }
+    let refused =
+        |place: &Path, error: io::Error| RootsError::Host(format!("{}: {error}", escape::path(place)));
+    let mut text = Vec::new();
+    if let Some(file) = file.as_deref().map(Path::new) {
+        text = small_file::read(file, reader).map_err(|error| refused(file, error))?;
+    }
+    for directory in directories.iter().flat_map(env::split_paths) {
+        let acting = ActingAs::user(reader)?;
+        let entries = directory.read_dir().map_err(|error| refused(&directory, error))?;
+        let files: Vec<_> = entries.filter_map(Result::ok).take(MAX_AUTHORITIES).collect();
+        drop(acting);
+        // Others lie there as well: lists of revoked ones, and directories.
+        for content in files.iter().filter_map(|file| small_file::read(&file.path(), reader).ok()) {
+            text.extend(content);
+            text.push(b'\n');
+        }
+    }
+    Roots::from_pem(&text).map_err(|none| RootsError::Host(none.to_string()).into())
 }
 
 /// Gives up what only the start needs, and takes no more memory than it may.

@@ -550,6 +550,48 @@ fn root_is_led_to_no_socket_of_the_user_behind_sudo() {
     }
 }
 
+#[test]
+fn no_error_tells_the_user_behind_sudo_what_there_is_in_a_closed_directory() {
+    if !rustix::process::geteuid().is_root() || !callers("errors under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let closed = place.path("closed");
+    fs::create_dir_all(closed.join("there")).unwrap();
+    place.give(&closed.join("there"));
+    program::write(&place.path("bin/docker"), "#!/bin/sh\nexit 1\n");
+    let intercept = "[network]\nallow = [\"example.org:443\"]\nintercept = [\"example.org\"]\n";
+    let said = |path: &Path, variable: &str, value: &str| {
+        let engine = match variable {
+            "PATH" => ["--provider", "podman", "--image", "x"].as_slice(),
+            "DOCKER_HOST" => &["--provider", "docker", "--image", "x"],
+            _ => &[],
+        };
+        let settings = if engine.is_empty() { intercept } else { "" };
+        place.write("home/.config/sandboxctl/sandbox.toml", settings);
+        let mut command = place.command(&place.run(engine, &["true"]));
+        behind_sudo(&place, &mut command).env("PATH", place.path("bin"));
+        let output = command.env(variable, format!("{value}{}", path.display())).output().unwrap();
+        assert!(!output.status.success(), "{variable}: {output:?}");
+        String::from_utf8_lossy(&output.stderr).replace(&path.display().to_string(), "PATH")
+    };
+    for (variable, value) in
+        [("PATH", ""), ("DOCKER_HOST", "unix://"), ("SSL_CERT_FILE", ""), ("SSL_CERT_DIR", "")]
+    {
+        // The control: in a directory that they may pass through they can see it themselves.
+        for (mode, is_told) in [(0o711, true), (0o700, false)] {
+            fs::set_permissions(&closed, Permissions::from_mode(mode)).unwrap();
+            let [there, nowhere] = ["there", "nowhere"].map(|name| said(&closed.join(name), variable, value));
+            assert_eq!(there != nowhere, is_told, "{variable}, {mode:o}: {there}{nowhere}");
+        }
+    }
+    // Nobody ever writes into it.
+    let pipe = place.home().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error = said(&pipe, "SSL_CERT_FILE", "");
+    assert!(error.contains("no regular file"), "{error}");
+}
+
 /// A command of root's, as sudo starts it for the normal user.
 fn behind_sudo<'a>(place: &Place, command: &'a mut Command) -> &'a mut Command {
     command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
