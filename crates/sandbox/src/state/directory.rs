@@ -378,6 +378,25 @@ mod tests {
     }
 
     #[test]
+    fn root_makes_nothing_behind_a_link_of_another_user() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        let (own, link) = (top.path().join("own"), top.path().join("link"));
+        fs::create_dir(&own).unwrap();
+        symlink(&own, &link).unwrap();
+        StateDir::open(&link.join("a/state"), Identity::own()).unwrap();
+        assert_eq!(permissions(&own.join("a/state")), 0o700, "the control: root's own link");
+        std::os::unix::fs::lchown(&link, Some(USER.uid), Some(USER.gid)).unwrap();
+        for name in ["a/state", "b/state"] {
+            let error = StateDir::open(&link.join(name), Identity::own()).unwrap_err();
+            assert!(error.to_string().contains("is a link of uid 1001"), "{error}");
+        }
+        assert!(!own.join("b").exists());
+    }
+
+    #[test]
     fn makes_every_missing_directory_for_its_owner_alone() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("a/b/state");
