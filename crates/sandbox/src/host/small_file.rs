@@ -4,16 +4,22 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, FsWord, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::host::acting::ActingAs;
+use crate::host::deadline::Deadline;
 use crate::host::follow::{self, PROC};
 use crate::host::identity::Identity;
 
 /// The largest such file, in bytes.
 const MAX_SIZE: u64 = 1 << 20;
+
+/// How long whoever has a lease on a file may take to give it back, and how often that is looked at.
+const LEASE: Duration = Duration::from_millis(500);
+const GLANCE: Duration = Duration::from_millis(10);
 
 /// Reads a regular file of at most 1 MiB as this user could. Under sudo the name, or a link on the way, may be the user's or
 /// an agent's.
@@ -77,12 +83,23 @@ pub(crate) fn open_regular(
     match FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) {
         // Reading one of the kernel's may act, too: `/proc/kmsg` gives each message once.
         FileType::RegularFile if is_of_kernel(&found)? => Ok(None),
-        FileType::RegularFile => {
-            let again = format!("/proc/self/fd/{}", found.as_raw_fd());
-            Ok(Some(rustix::fs::open(again, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?.into()))
-        }
+        FileType::RegularFile => Ok(Some(open_for_reading(&found)?.into())),
         FileType::Symlink => Err(Errno::LOOP.into()),
         _ => Ok(None),
+    }
+}
+
+/// Opens what was found for reading. Whoever holds a lease on it is given a moment to give that back, and not the 45 seconds for which
+/// the kernel would wait at each file (fcntl(2), "Leases"): `EAGAIN`.
+fn open_for_reading(found: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let until = Deadline::after(LEASE);
+    loop {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::open(&again, flags, Mode::empty()) {
+            Err(Errno::AGAIN) if !until.is_over() => std::thread::sleep(GLANCE),
+            opened => return opened,
+        }
     }
 }
 
@@ -147,6 +164,38 @@ mod tests {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
         drop(rustix::fs::open(&pipe, flags, Mode::empty()).unwrap());
         assert!(was_opened(), "the control");
+    }
+
+    #[test]
+    fn whoever_has_a_lease_on_a_file_holds_nobody_up() {
+        use std::io::{BufRead, BufReader};
+        use std::process::{Command, Stdio};
+        use std::time::Instant;
+
+        // It gives the lease back when it is asked for that, or never.
+        let script = "import fcntl, os, signal, sys\n\
+            file = os.open(sys.argv[1], os.O_RDWR)\n\
+            give_back = lambda *_: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)\n\
+            signal.signal(signal.SIGIO, give_back if sys.argv[2] == 'polite' else signal.SIG_IGN)\n\
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n\
+            print('leased', flush=True)\n\
+            sys.stdin.read()\n";
+        let top = tempfile::tempdir().unwrap();
+        let file = top.path().join("file");
+        std::fs::write(&file, "text").unwrap();
+        for (who, is_read) in [("polite", true), ("hostile", false)] {
+            let mut holder = Command::new("python3");
+            holder.args(["-c", script]).arg(&file).arg(who).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut holder = holder.spawn().unwrap();
+            let mut line = String::new();
+            BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            assert_eq!(line, "leased\n", "{who}");
+            let began = Instant::now();
+            assert_eq!(read(&file, Identity::own()).is_ok(), is_read, "{who}");
+            assert!(began.elapsed() < Duration::from_secs(10), "{who}");
+            drop(holder.stdin.take());
+            holder.wait().unwrap();
+        }
     }
 
     #[test]
