@@ -304,7 +304,10 @@ impl Programs {
 
     fn others_may_write(&self, path: &Path, metadata: &Metadata) -> bool {
         let is_of_users = match self.user {
-            Some(user) => metadata.gid() >= FIRST_GROUP_OF_USERS && user.gid != metadata.gid(),
+            Some(user) => {
+                // With a list, the mode says of the group what anybody in the list may at most.
+                metadata.gid() >= FIRST_GROUP_OF_USERS && user.gid != metadata.gid() || has_access_list(path)
+            }
             // The user behind sudo may be in a group of the system, too.
             None => metadata.gid() != 0 || has_access_list(path),
         };
@@ -446,6 +449,35 @@ mod tests {
         let relative = [("PATH".into(), ".:bin:".into())].into_iter().collect();
         let programs = Programs::new(&relative, Writable::default(), Identity::own());
         assert_eq!(programs.safe().left_out.len(), 3, "{:?}", programs.safe().left_out);
+    }
+
+    #[test]
+    fn a_directory_with_an_access_list_that_lets_others_write_is_not_safe() {
+        let host = Host::new();
+        host.program("open/docker");
+        // acl(5): the owner, uid 1001, the group, the mask and all others.
+        for (rights, is_found) in [(5_u16, true), (7, false)] {
+            let entries = [
+                (1_u16, 7, u32::MAX),
+                (2, rights, 1001),
+                (4, 5, u32::MAX),
+                (16, rights, u32::MAX),
+                (32, 5, u32::MAX),
+            ];
+            let list =
+                entries.into_iter().fold(2_u32.to_le_bytes().to_vec(), |mut list, (tag, rights, id)| {
+                    list.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+                    list.extend(id.to_le_bytes());
+                    list
+                });
+            let flags = rustix::fs::XattrFlags::empty();
+            let set = rustix::fs::setxattr(host.path("open"), c"system.posix_acl_access", &list, flags);
+            if set == Err(Errno::OPNOTSUPP) {
+                return;
+            }
+            set.unwrap();
+            assert_eq!(host.programs(&["open"], &[]).find("docker").is_some(), is_found, "{rights}");
+        }
     }
 
     #[test]
