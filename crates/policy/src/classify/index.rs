@@ -10,11 +10,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub use self::bytes::MalformedIndex;
-use self::bytes::take;
+use self::bytes::{offset, take};
+pub use self::untracked::CachedDirectory;
 use super::git;
 
 mod bytes;
 mod split;
+mod untracked;
 
 /// The bit of an entry that git calls `assume-unchanged`.
 const ASSUME_VALID: u16 = 0x8000;
@@ -57,6 +59,8 @@ pub struct Paths {
     pub written: Vec<PathBuf>,
     /// A path that git itself would refuse to add.
     pub outside: Option<PathBuf>,
+    /// A directory that git reads for untracked files, under a name that none has.
+    pub read: Option<PathBuf>,
 }
 
 /// What names the objects of a repository. An index does not say which it is.
@@ -128,7 +132,7 @@ pub fn read(
 ) -> Result<Paths, MalformedIndex> {
     let mut found = Paths::default();
     let mut replaced = Vec::new();
-    let link = entries(content, format, |path, entry| {
+    let Extensions { link, untracked } = entries(content, format, |path, entry| {
         // In a split index, an entry without a name replaces one of the shared index.
         if path.as_os_str().is_empty() {
             return replaced.push(entry.kind);
@@ -143,6 +147,13 @@ pub fn read(
             found.outside = Some(path.into());
         }
     })?;
+    if let Some(untracked) = untracked {
+        untracked::directories(untracked, format.length(), |directory| {
+            if !directory.is_plain && found.read.is_none() {
+                found.read = Some(directory.path.into());
+            }
+        })?;
+    }
     if replaced.is_empty() {
         return Ok(found);
     }
@@ -191,7 +202,7 @@ pub fn staged(
 ) -> Result<Vec<(PathBuf, String)>, MalformedIndex> {
     let mut staged = Vec::new();
     let mut replaced = Vec::new();
-    let link = entries(content, format, |path, entry| {
+    let Extensions { link, .. } = entries(content, format, |path, entry| {
         if path.as_os_str().is_empty() {
             replaced.push(hex(entry.number));
         } else if is_wanted(path, StagedKind::of(entry.kind)) {
@@ -215,6 +226,16 @@ pub fn staged(
     Ok(staged)
 }
 
+/// Goes through the directories that git reads for untracked files, because it has cached them in an index.
+pub fn cached(
+    content: &[u8],
+    format: ObjectFormat,
+    see: impl FnMut(CachedDirectory<'_>),
+) -> Result<(), MalformedIndex> {
+    let Extensions { untracked, .. } = entries(content, format, |_, _| ())?;
+    untracked.map_or(Ok(()), |untracked| untracked::directories(untracked, format.length(), see))
+}
+
 /// Returns the name of the shared index with this number.
 fn shared_name(number: &[u8]) -> String {
     format!("sharedindex.{}", hex(number))
@@ -233,12 +254,21 @@ struct IndexEntry<'a> {
     is_hidden: bool,
 }
 
-/// Goes through the entries of an index. Gives the extension that names a shared index.
+/// Extensions of an index that say what git reads.
+#[derive(Default)]
+struct Extensions<'a> {
+    /// The one that names a shared index.
+    link: Option<&'a [u8]>,
+    /// The untracked cache.
+    untracked: Option<&'a [u8]>,
+}
+
+/// Goes through the entries of an index. Gives its extensions.
 fn entries(
     content: &[u8],
     format: ObjectFormat,
     mut see: impl FnMut(&Path, IndexEntry),
-) -> Result<Option<&[u8]>, MalformedIndex> {
+) -> Result<Extensions<'_>, MalformedIndex> {
     let number = format.length();
     let mut rest = content.strip_prefix(b"DIRC").ok_or(MalformedIndex)?;
     let version = u32::from_be_bytes(take(&mut rest)?);
@@ -315,14 +345,19 @@ fn entries(
     }
     // What follows are extensions and a checksum, as long as the name of an object.
     let mut rest = rest.len().checked_sub(number).and_then(|end| rest.get(..end)).ok_or(MalformedIndex)?;
-    let mut link = None;
+    let mut extensions = Extensions::default();
     while !rest.is_empty() {
         let (name, data) = extension(&mut rest)?;
-        if &name == b"link" && link.replace(data).is_some() {
+        let place = match &name {
+            b"link" => &mut extensions.link,
+            b"UNTR" => &mut extensions.untracked,
+            _ => continue,
+        };
+        if place.replace(data).is_some() {
             return Err(MalformedIndex);
         }
     }
-    Ok(link)
+    Ok(extensions)
 }
 
 fn extension<'a>(rest: &mut &'a [u8]) -> Result<([u8; 4], &'a [u8]), MalformedIndex> {
@@ -376,18 +411,6 @@ impl Blocks {
         self.counts.pop();
         if is_here { Ok(true) } else { Err(MalformedIndex) }
     }
-}
-
-/// Returns a number in as many bytes as it needs, as packs have it for an offset.
-fn offset(rest: &mut &[u8]) -> Result<usize, MalformedIndex> {
-    let [mut byte] = take::<1>(rest)?;
-    let mut value = usize::from(byte & 0x7f);
-    while byte & 0x80 != 0 {
-        [byte] = take::<1>(rest)?;
-        value = value.checked_add(1).and_then(|value| value.checked_mul(128)).ok_or(MalformedIndex)?;
-        value |= usize::from(byte & 0x7f);
-    }
-    Ok(value)
 }
 
 #[cfg(test)]

@@ -53,7 +53,10 @@ pub fn is_known_file(path: &Path) -> bool {
 pub fn is_known_directory(path: &Path) -> bool {
     with_names(path, |names| match names {
         [name] => DIRECTORIES.contains(name) || name.starts_with(".gitstatus."),
-        ["info", _] => false,
+        // Of lefthook's. Hooks and settings in it are classified by themselves.
+        ["info", name] => *name == "lefthook-remotes",
+        // Older releases had one directory there.
+        ["rebase-apply" | "rebase-merge" | "sequencer", name] => *name == "rewritten",
         ["objects", name] => {
             let is_hex = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
             is_hex || matches!(*name, "info" | "pack") || INCOMING.iter().any(|one| name.starts_with(one))
@@ -175,7 +178,9 @@ mod tests {
         ] {
             assert!(!is_known_file(Path::new(path)), "{path}");
         }
-        for path in ["tool", "Objects", "info/x", "objects/abc", "objects/x", "objects/pack/x", "0123"] {
+        for path in
+            ["tool", "Objects", "info/x", "objects/abc", "objects/x", "objects/pack/x", "0123", "sequencer/x"]
+        {
             assert!(!is_known_directory(Path::new(path)), "{path}");
         }
     }

@@ -60,6 +60,8 @@ pub enum Reason {
         /// One of them.
         example: String,
     },
+    /// It has git list the names in a directory that is none of the work tree's, and note them where an agent reads them.
+    ReadsElsewhere { example: String },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
     Hook,
     /// It leads git to a repository, or to configuration and hooks, somewhere else.
@@ -125,6 +127,9 @@ impl fmt::Display for Reason {
                 "it leads out of the shared directory where an index of git lists files, such as `{example}`, and \
                  `git sparse-checkout` empties what lies there"
             ),
+            Self::ReadsElsewhere { example } => {
+                write!(f, "it has git read the directory `{example}`, and note the names of files there")
+            }
             Self::Redirected { setting } => {
                 write!(f, "`{setting}` names another repository to fetch from or to push to")
             }

@@ -44,10 +44,21 @@ pub fn is_reference_name(name: &[u8]) -> bool {
         && !name.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."))
 }
 
+/// Returns whether a file in `refs` has a name that git gives to no branch and to no tag, because it reads as an option.
+pub fn is_option(path: &Path) -> bool {
+    ["refs/heads", "refs/tags"]
+        .iter()
+        .any(|kind| path.strip_prefix(kind).is_ok_and(|name| name.as_os_str().as_bytes().starts_with(b"-")))
+}
+
 /// Returns what a reference leads to that leads to another one, where that is none: git never writes such a one, and writes through it to
-/// wherever it says, in its own data.
+/// wherever it says, in its own data. What reads as an option is none either: git and programs hand it on as a word of a command.
 pub fn leads_out(content: &[u8]) -> Option<&Path> {
-    let name = until_nul(content).strip_prefix(b"ref:")?.trim_ascii();
+    let content = until_nul(content);
+    if content.starts_with(b"-") {
+        return content.split(|byte| *byte == b'\n').next().and_then(path);
+    }
+    let name = content.strip_prefix(b"ref:")?.trim_ascii();
     (!is_reference_name(name)).then(|| Path::new(OsStr::from_bytes(name)))
 }
 
@@ -155,6 +166,8 @@ mod tests {
             ("ref: HEAD", "HEAD"),
             ("ref: refs/heads/--output=x", "refs/heads/--output=x"),
             ("ref: refs/tags/-x", "refs/tags/-x"),
+            ("--output=x\n", "--output=x"),
+            ("-f", "-f"),
         ] {
             assert_eq!(leads_out(outside.as_bytes()), Some(Path::new(target)), "{outside}");
         }

@@ -119,7 +119,7 @@ impl Baseline {
 
     /// Returns the time from which changes at a path count: when this baseline was taken, or the earliest one that knows
     /// the path.
-    fn start_of(&self, path: &Path) -> Time {
+    pub(super) fn start_of(&self, path: &Path) -> Time {
         let earlier = self.earlier.iter().filter(|earlier| path.starts_with(&earlier.path));
         earlier.map(|earlier| earlier.taken).fold(self.taken, Time::min)
     }
@@ -269,22 +269,34 @@ impl Baseline {
         let is_reported = |path: &Path| path.ancestors().any(|above| reported.contains(above));
         let mut findings = Vec::new();
         for Nested { outer, inner } in &mounts.nested {
-            // What was protected as a whole at the start, the agent cannot have written.
-            if self.entry(outer).is_some() || is_reported(&inner.path) {
+            // What was protected as a whole at the start, the agent of this run cannot have written. It may have made what leads there.
+            let is_kept = self.is_kept(root, outer);
+            let leads_there = |path: &Path| !path.starts_with(outer);
+            let is_led_to = || {
+                let is_known = self.searched.contains(&inner.base);
+                let pointers = self.pointers(root, &inner.base, &mounts.reach);
+                !is_known && pointers.into_iter().any(leads_there)
+            };
+            if is_reported(&inner.path) || is_kept && !is_led_to() {
                 continue;
             }
             if classifier.is_out_of_time() {
                 break;
             }
-            findings.extend(self.findings_of(
-                root,
-                &Watched::among(inner, mounts),
-                &mounts.reach,
-                classifier,
-            ));
+            let found = self.findings_of(root, &Watched::among(inner, mounts), &mounts.reach, classifier);
+            let is_pointer = |one: &Finding| matches!(one.reason, Reason::MakesObeyed { .. });
+            findings.extend(
+                found.into_iter().filter(|one| !is_kept || is_pointer(one) && leads_there(&one.path)),
+            );
         }
         findings.retain(|one| !is_reported(&one.path));
         findings
+    }
+
+    /// Returns whether what lies at a path was protected there since the start.
+    fn is_kept(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
+        let facts = Facts::at(root, path);
+        self.entry(path).zip(facts).is_some_and(|(entry, facts)| entry.may_be(&facts))
     }
 
     fn findings_of(

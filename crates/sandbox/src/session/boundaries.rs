@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use confine::report::Report;
-use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, FileId, Plan};
 use policy::text::escape;
 use tracing::debug;
 
@@ -60,6 +60,8 @@ pub(crate) struct Boundaries<'a> {
     record: Record,
     kept: Kept<'a>,
     walks: &'a Walks,
+    /// Earlier runs of which not all was searched in one of these directories. This run searches it.
+    unsearched: Vec<(RunId, FileId)>,
 }
 
 /// What was found in all boundaries when everything inside had ended.
@@ -177,7 +179,7 @@ impl<'a> Boundaries<'a> {
                 coverage.add_gap(boundary, &left.what);
             }
             let (host, hide) = (boundary.host.clone(), boundary.hide.clone());
-            let remembered = Remembered { host, baseline, hide, stuck: None };
+            let remembered = Remembered { host, baseline, hide, stuck: None, unsearched: false };
             let read_only = mounts.read_only.clone();
             let others = worktrees::others(&root, &boundary.worktrees).map_err(failed)?;
             drop(root);
@@ -193,9 +195,19 @@ impl<'a> Boundaries<'a> {
         }
         limit::refuse_too_many(plan, &all)?;
         living.extend(runs.living().map_err(recorded)?);
+        let unsearched: Vec<&(RunId, Remembered)> =
+            left.iter().filter_map(|left| left.unsearched.as_ref()).collect();
         for one in &mut writable {
             beside::take_over(&mut one.remembered, &plan.protect, &living);
+            for (_, earlier) in &unsearched {
+                beside::count_from(&mut one.remembered, earlier);
+            }
         }
+        let is_here = |root: FileId| {
+            writable.iter().any(|one: &WritableBoundary<'_>| one.remembered.baseline.root() == root)
+        };
+        let unsearched = unsearched.into_iter().map(|(run, earlier)| (run.clone(), earlier.baseline.root()));
+        let unsearched = unsearched.filter(|(_, root)| is_here(*root)).collect();
         let boundaries = writable.iter().map(|one| one.remembered.clone()).collect();
         let keep = |client| {
             let protect = plan.protect.clone();
@@ -209,7 +221,19 @@ impl<'a> Boundaries<'a> {
         let hidden = HiddenGuard::new(plan, caller, &all);
         let guard = Guard::new(&writable, hidden, plan.protect.on_replaced);
         let reported = RefCell::default();
-        Ok(Self { plan, mounts: all, writable, guard, coverage, reported, runs, record, kept, walks })
+        Ok(Self {
+            plan,
+            mounts: all,
+            writable,
+            guard,
+            coverage,
+            reported,
+            runs,
+            record,
+            kept,
+            walks,
+            unsearched,
+        })
     }
 
     /// Prints what is not protected, whether or not a report was requested.
@@ -317,6 +341,10 @@ impl<'a> Boundaries<'a> {
             if let Ok(kept) = self.runs.keep(&Record { boundaries: remaining, ..self.record }) {
                 kept.leave();
             }
+        }
+        // If this search was not whole either, the record of this run says so.
+        for (run, root) in &self.unsearched {
+            let _ = self.runs.settle(run, *root);
         }
         Last { detected, gaps: coverage.gaps_beside(&self.coverage) }
     }

@@ -77,6 +77,10 @@ pub struct Remembered {
     /// What is left to be done, where it was searched already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Vec<Stuck>>,
+    /// Whether not all of it could be searched, neither when the run had ended nor by the command after it. The next run in the same
+    /// directory counts changes from the start of this one, and then this is forgotten.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsearched: bool,
 }
 
 /// Something that could not be moved aside.
@@ -279,6 +283,23 @@ impl Runs {
             UnreadRecord { file: aside.path().join(&name), hosts: hosts(&text), reason }
         };
         aside.names().unwrap_or_default().into_iter().map(unread).collect()
+    }
+
+    /// Forgets that a boundary of a run was not searched whole: a later run has searched it, or says so in its own record.
+    pub(crate) fn settle(&self, id: &RunId, root: FileId) -> Result<(), RecordError> {
+        let Some((text, _)) = self.0.read_held(&file_name(id))? else { return Ok(()) };
+        let Ok(mut record) = serde_json::from_slice::<Record>(&text) else { return Ok(()) };
+        for one in record.boundaries.iter_mut().filter(|one| one.baseline.root() == root) {
+            one.unsearched = false;
+        }
+        let is_left =
+            |one: &Remembered| one.unsearched || one.stuck.as_ref().is_none_or(|stuck| !stuck.is_empty());
+        record.boundaries.retain(is_left);
+        if record.boundaries.is_empty() && record.placed.is_none() {
+            return self.forget(id);
+        }
+        self.keep(&record)?.leave();
+        Ok(())
     }
 
     /// Removes the record of a run after which everything was tidied up.

@@ -77,3 +77,27 @@ fn a_walk_stops_within_a_directory_that_has_no_end() {
             .is_whole
     );
 }
+
+#[test]
+fn repositories_that_lead_to_each_other_without_end_are_all_searched() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    // One that is common to the one before it, and so on.
+    for number in 0..250 {
+        boundary
+            .bare(&format!("chain/{number}"))
+            .write(&format!("chain/{number}/commondir"), &format!("../{}\n", number + 1));
+    }
+    // Two that are submodules of each other.
+    for (one, other) in [("a", "b"), ("b", "a")] {
+        boundary.bare(one).directory(&format!("{one}/modules"));
+        boundary.link(format!("../../{other}"), &format!("{one}/modules/x"));
+    }
+    for place in ["a", "b", "chain/0", "chain/249"] {
+        boundary.write(&format!("{place}/hooks/post-checkout"), "evil");
+    }
+    let found = boundary.paths(&baseline);
+    for place in ["a", "b", "chain/0", "chain/249"] {
+        assert!(found.contains(&format!("{place}/hooks/post-checkout")), "{place}: {found:?}");
+    }
+}

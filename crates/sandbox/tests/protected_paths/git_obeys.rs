@@ -71,8 +71,9 @@ fn a_branch_whose_name_is_an_option_is_moved_aside() {
         let (boundary, _) = committed();
         let baseline = boundary.baseline();
         attack(&boundary, is_link);
-        let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
-        assert_eq!(moved, [PathBuf::from(".git/HEAD")]);
+        let mut moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        moved.sort();
+        assert_eq!(moved, [".git/HEAD".into(), Path::new(".git").join(name)]);
         assert!(!is_obeyed(&boundary));
     }
     // The form that git makes with `core.preferSymlinkRefs`.
@@ -81,6 +82,41 @@ fn a_branch_whose_name_is_an_option_is_moved_aside() {
     fs::remove_file(boundary.host.join(".git/HEAD")).unwrap();
     boundary.link("refs/heads/main", ".git/HEAD");
     assert_eq!(found(&boundary, &baseline), []);
+}
+
+#[test]
+fn what_git_takes_for_an_option_in_the_place_of_a_reference_is_moved_aside() {
+    let bisecting = || {
+        let (boundary, _) = committed();
+        for number in ["2", "3"] {
+            git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", number]);
+        }
+        git(&boundary.host, &["bisect", "start", "HEAD", "HEAD~2"]);
+        boundary.write("file", "not committed");
+        boundary
+    };
+    let attack = |boundary: &Boundary| {
+        boundary.write(".git/BISECT_START", "-f\n");
+    };
+    let is_lost = |boundary: &Boundary| {
+        git(&boundary.host, &["bisect", "reset"]);
+        fs::read_to_string(boundary.host.join("file")).unwrap() != "not committed"
+    };
+    let boundary = bisecting();
+    assert_eq!(boundary.compare(&boundary.baseline()), [], "what git writes there");
+    attack(&boundary);
+    assert!(is_lost(&boundary), "the control");
+    let boundary = bisecting();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert_eq!(moved, [PathBuf::from(".git/BISECT_START")]);
+    assert!(!is_lost(&boundary));
+    for path in ["CHERRY_PICK_HEAD", "refs/heads/--output=x", "refs/tags/-x/y"] {
+        let content = if path.starts_with("refs") { "1".repeat(40) } else { "--output=x\n".into() };
+        boundary.write(&format!(".git/{path}"), &content);
+        assert!(boundary.paths(&baseline).contains(&format!(".git/{path}")), "{path}");
+    }
 }
 
 #[test]

@@ -136,6 +136,28 @@ const ATTACKS: &[Attack] = &[
         owner: "cd sub; git fetch",
         succeeded: "git -C sub cat-file -e FETCH_HEAD:secret",
     },
+    // For git, a file in the place of a repository says where that is.
+    Attack {
+        agent: "echo 'gitdir: ../../private/.git' > gf; git remote add origin gf",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e origin/main:secret",
+    },
+    Attack {
+        agent: "echo 'gitdir: ../../private/.git' > x.git; git remote add origin ./x",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e origin/main:secret",
+    },
+    Attack {
+        agent: "echo 'gitdir: ../../private/.git' > gf; git remote add origin file://$TOP/workspace/sub/gf",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e origin/main:secret",
+    },
+    Attack {
+        agent: "mkdir d; echo 'gitdir: ../../private/.git' > d/gf; ln -s d/gf gf
+                git config branch.main.remote $TOP/workspace/sub/gf; git config branch.main.merge refs/heads/main",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e FETCH_HEAD:secret",
+    },
     Attack {
         agent: "ln -s ../../private way; git config remote.way.prune true; git config branch.main.remote way
                 git config branch.main.merge refs/heads/main",
@@ -207,6 +229,57 @@ fn a_repository_in_the_boundary_that_leads_out_of_it_is_no_place_to_fetch_from()
         assert_eq!(moved, [PathBuf::from("sub/.git/config")], "{lead}");
         assert!(!is_read(&boundary), "{lead}");
     }
+}
+
+/// A file in the place of a repository may lead to one in the boundary, and that one out of it.
+#[test]
+fn a_file_that_leads_to_such_a_repository_is_no_place_to_fetch_from() {
+    for agent in [
+        "echo 'gitdir: ../tree/.git' > gf; git remote add origin gf",
+        "mkdir way; echo 'gitdir: ../../tree/.git' > way/.git; git remote add origin ./way",
+        "ln -s ../tree/.git gf; git remote add origin gf",
+    ] {
+        let prepared = || {
+            let boundary = prepared();
+            assert!(sh(&boundary, "", "git clone -q -s ../private tree"));
+            assert!(sh(&boundary, "", "git -C ../private commit -q --allow-empty -m x"));
+            boundary.until_the_clock_is_past("tree/.git");
+            boundary
+        };
+        let is_read = |boundary: &Boundary| {
+            sh(boundary, "sub", "git fetch");
+            sh(boundary, "sub", "git cat-file -e origin/main:secret")
+        };
+        let boundary = prepared();
+        attack(&boundary, agent);
+        assert!(is_read(&boundary), "the control: {agent}");
+
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary, agent);
+        let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert!(moved.contains(&"sub/.git/config".into()), "{agent}: {moved:?}");
+        assert!(!is_read(&boundary), "{agent}");
+    }
+}
+
+#[test]
+fn a_file_that_leads_to_a_repository_in_the_boundary_stays_and_is_protected() {
+    let boundary = prepared();
+    let before = "git init -q ../other; echo 'gitdir: ../other/.git' > gf; git remote add origin gf";
+    let baseline = boundary.baseline();
+    attack(&boundary, before);
+    assert_eq!(boundary.compare(&baseline), []);
+    assert!(boundary.read_only().contains(&"sub/gf".to_owned()));
+    let hook = "other/.git/hooks/pre-receive";
+    boundary.write(hook, "evil");
+    assert_eq!(boundary.paths(&baseline), [hook]);
+    // A later run may put a file in the place of a repository.
+    let boundary = prepared();
+    attack(&boundary, "git init -q --bare way; rm -r way/hooks way/config; git remote add origin ./way");
+    let baseline = boundary.baseline();
+    assert!(sh(&boundary, "sub", "rm -r way; echo 'gitdir: ../../private/.git' > way"));
+    assert_eq!(boundary.paths(&baseline), ["sub/way"]);
 }
 
 /// In one run the path leads to a repository of the agent's, in the next one to that of the owner.

@@ -6,6 +6,7 @@ mod detection;
 mod ends;
 mod git;
 mod git_data;
+mod git_elsewhere;
 mod git_obeys;
 mod git_settings;
 mod git_staged;

@@ -87,6 +87,26 @@ fn what_is_deeper_than_anybody_reads_counts_as_hidden() {
     assert_eq!(found, [(".agents/1/2/3/4/5/6/7/8", &Reason::Hidden)]);
 }
 
+/// Nobody looked at the start where it lies, and an earlier run may have made it.
+#[test]
+fn what_leads_to_a_repository_in_a_protected_directory_that_nobody_knew_is_moved_aside() {
+    let place = ".claude/1/2/3/4/5/r";
+    let lead = |boundary: &Boundary| {
+        boundary.write("sub/.git", &format!("gitdir: ../{place}/.git\n"));
+    };
+    let boundary = Boundary::new();
+    boundary.repository(place).write(&format!("{place}/.git/config"), EVIL);
+    boundary.until_the_clock_is_past(&format!("{place}/.git/config"));
+    let baseline = boundary.baseline();
+    assert_eq!(found(&boundary, &baseline), [""; 0], "nothing leads there");
+    lead(&boundary);
+    assert_eq!(found(&boundary, &baseline), ["sub/.git"]);
+    // What led there before is the user's own.
+    let baseline = boundary.baseline();
+    lead(&boundary);
+    assert_eq!(found(&boundary, &baseline), [""; 0]);
+}
+
 #[test]
 fn what_the_user_has_there_is_no_news() {
     let boundary = Boundary::new();

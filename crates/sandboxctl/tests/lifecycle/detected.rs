@@ -182,3 +182,58 @@ fn what_has_been_made_in_old_directories_since_the_last_start_is_protected() {
         }
     }
 }
+
+/// Makes more repositories than one search has room for, where nobody looks before the end. Each has a hook.
+const FAR_TOO_MANY: &str = r#"
+import os
+deep = "node_modules/" + "/".join(["n" * 200] * 19)
+os.makedirs(deep)
+os.chdir(deep)
+for number in range(1200):
+    for directory in ["objects", "refs", "hooks"]:
+        os.makedirs(f"{number}/{directory}")
+    for name, content in [("HEAD", "ref: refs/heads/main"), ("hooks/post-receive", "evil")]:
+        with open(f"{number}/{name}", "w") as file:
+            file.write(content)
+"#;
+
+/// Leaves some of those that still have their hooks, and nothing else.
+const FEW_ARE_LEFT: &str = r#"
+import os, shutil
+os.chdir("node_modules/" + "/".join(["n" * 200] * 19))
+left = 0
+for number in os.listdir():
+    left += os.path.exists(f"{number}/hooks/post-receive")
+    if left > 20 or not os.path.exists(f"{number}/hooks/post-receive"):
+        shutil.rmtree(number)
+assert left > 20
+"#;
+
+#[test]
+fn what_neither_the_last_look_nor_the_next_command_could_search_the_next_run_searches() {
+    for caller in callers("a search that was not whole twice") {
+        let place = Place::new(caller);
+        let run = |script: &str| {
+            let output = place.inside(&NO_FLAGS, &["python3", "-c", script]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "by {caller:?}: {said}");
+            said
+        };
+        let hooks = || {
+            let find = place.outside(&["find", "node_modules", "-name", "post-receive"]).output().unwrap();
+            String::from_utf8_lossy(&find.stdout).lines().count()
+        };
+        let not_whole = "not all that the agent made was searched";
+        assert!(run(FAR_TOO_MANY).contains(not_whole), "the control, by {caller:?}");
+        assert!(hooks() > 20, "the control, by {caller:?}");
+        let said = run(FEW_ARE_LEFT);
+        assert_eq!(said.matches(not_whole).count(), 1, "of the first run, by {caller:?}: {said}");
+        assert_eq!(hooks(), 0, "by {caller:?}: {said}");
+        assert!(said.contains("hooks/post-receive: it is a git hook"), "by {caller:?}: {said}");
+        // Whatever the user makes from now on is theirs.
+        let made = "mkdir -p node_modules/x/hooks; cd node_modules/x; echo ref: refs/heads/x >HEAD; mkdir objects refs; echo x >hooks/update";
+        assert!(place.outside(&["sh", "-c", made]).status().unwrap().success());
+        assert_eq!(run(""), "", "by {caller:?}");
+        assert!(place.workspace().join("node_modules/x/hooks/update").exists(), "by {caller:?}");
+    }
+}

@@ -13,6 +13,11 @@ pub(super) fn replacing(bitmaps: &[u8], most: usize) -> Result<Vec<usize>, Malfo
     if !rest.is_empty() {
         return Err(MalformedIndex);
     }
+    positions(&words, most)
+}
+
+/// Returns where the bits of a bitmap are set, in order; no more than `most` and one.
+pub(super) fn positions(words: &[u64], most: usize) -> Result<Vec<usize>, MalformedIndex> {
     let mut positions = Vec::new();
     let mut at = 0_usize;
     let mut words = words.iter();
@@ -36,7 +41,7 @@ pub(super) fn replacing(bitmaps: &[u8], most: usize) -> Result<Vec<usize>, Malfo
 }
 
 /// Returns the words of a bitmap.
-fn bitmap(rest: &mut &[u8]) -> Result<Vec<u64>, MalformedIndex> {
+pub(super) fn bitmap(rest: &mut &[u8]) -> Result<Vec<u64>, MalformedIndex> {
     take::<4>(rest)?;
     let words = u32::from_be_bytes(take(rest)?) as usize;
     let (data, after) =

@@ -238,6 +238,70 @@ fn whatever_git_lists_is_listed() {
     assert!(both > 300 && refused > 50, "{both} are read, and {refused} only by git");
 }
 
+/// Returns an index with a cache of untracked files, and where that begins in it.
+fn with_untracked_cache(git: &Git) -> (Vec<u8>, usize) {
+    fs::create_dir_all(git.directory.join("one/two")).unwrap();
+    for file in ["one/a", "one/two/b", "one/untracked"] {
+        fs::write(git.directory.join(file), "").unwrap();
+    }
+    git.run(&["add", "one/a", "one/two/b"], "");
+    git.run(&["update-index", "--force-untracked-cache"], "");
+    for _ in 0..2 {
+        git.run(&["status"], "");
+    }
+    let content = fs::read(git.directory.join(".git/index")).unwrap();
+    let cache = content.windows(4).position(|name| name == b"UNTR").unwrap();
+    (content, cache)
+}
+
+#[test]
+fn an_untracked_cache_has_git_read_no_directory_of_another_name() {
+    let git = Git::new("untracked");
+    let (content, cache) = with_untracked_cache(&git);
+    let mut seen = Vec::new();
+    cached(&content, ObjectFormat::Sha1, |one| seen.push((one.path.to_path_buf(), one.above.is_some())))
+        .unwrap();
+    assert_eq!(seen, [("one".into(), true), ("one/two".into(), true)]);
+    assert_eq!(parse(&content).unwrap().read, None);
+    let at = cache + content[cache..].windows(4).position(|name| name == b"two\0").unwrap();
+    for (name, read) in [("../", true), ("/tm", true), ("a/b", true), ("..", false), ("tow", false)] {
+        let mut forged = content.clone();
+        forged.splice(at..at + 3, name.bytes());
+        let path = read.then(|| PathBuf::from(format!("one/{name}")));
+        match parse(&forged) {
+            Ok(found) => assert_eq!(found.read, path, "{name}"),
+            Err(MalformedIndex) => assert_eq!(name.len(), 2, "the lengths are wrong then"),
+        }
+    }
+    // What an index without anything cached holds is ordinary.
+    git.run(&["update-index", "--no-untracked-cache"], "");
+    git.run(&["update-index", "--force-untracked-cache"], "");
+    assert_eq!(parse(&fs::read(git.directory.join(".git/index")).unwrap()).unwrap().read, None);
+}
+
+#[test]
+fn a_broken_untracked_cache_is_none() {
+    let git = Git::new("broken-cache");
+    let (content, cache) = with_untracked_cache(&git);
+    let size = u32::from_be_bytes(content[cache + 4..cache + 8].try_into().unwrap()) as usize;
+    let data = &content[cache + 8..cache + 8 + size];
+    assert_eq!(untracked::directories(data, 20, |_| ()), Ok(()), "the control");
+    for end in 0..data.len() {
+        // Every part of it may be cut off, with the NUL at its end or without.
+        let cut = [&data[..end], b"\0"].concat();
+        let _ = untracked::directories(&data[..end], 20, |_| ());
+        let _ = untracked::directories(&cut, 20, |_| ());
+        for byte in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut other = data.to_vec();
+            other[end] = byte;
+            let _ = untracked::directories(&other, 20, |_| ());
+        }
+    }
+    assert_eq!(untracked::directories(&[data, b"\0"].concat(), 20, |_| ()), Err(MalformedIndex));
+    let twice = [&content[..content.len() - 20], &content[cache..cache + 8 + size], &[0; 20]].concat();
+    assert_eq!(parse(&twice), Err(MalformedIndex));
+}
+
 #[test]
 fn a_split_index_says_what_it_replaces_in_its_shared_one() {
     let git = Git::new("split");

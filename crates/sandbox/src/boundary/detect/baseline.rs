@@ -123,6 +123,11 @@ impl Entry {
         stat.is_ok_and(|stat| self.stamp == Stamp::of(&stat)) && self.btime == facts.btime
     }
 
+    /// Returns whether it may be the file that it was.
+    pub(super) fn may_be(&self, facts: &Facts) -> bool {
+        self.stamp.file_id == facts.file_id && self.btime == facts.btime
+    }
+
     /// Returns whether it is known to be the file that it was.
     pub(super) fn is_surely(&self, facts: &Facts) -> bool {
         self.stamp.file_id == facts.file_id && self.btime.is_some() && self.btime == facts.btime

@@ -33,6 +33,9 @@ pub(crate) struct Index {
     path: PathBuf,
     stamp: Stamp,
     hidden: Vec<String>,
+    /// Paths that it lists, and to which git goes through a link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    linked: Vec<String>,
     /// Protected paths, with the numbers of the contents that git would write there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     staged: Vec<(String, String)>,
@@ -64,8 +67,9 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         };
         let staged = list.staged.iter().flat_map(|staged| &staged.files);
         let staged = staged.map(|(path, number)| (text(path), number.clone())).collect();
+        let linked = list.linked.iter().map(|path| text(path)).collect();
         let links_out = list.links_out.clone();
-        Index { path: list.path.clone(), stamp: list.stamp, hidden, staged, links_out }
+        Index { path: list.path.clone(), stamp: list.stamp, hidden, linked, staged, links_out }
     };
     mounts.path_lists.iter().map(remember).collect()
 }
@@ -92,7 +96,15 @@ pub(crate) fn added_entries(
                 changes.push((path.clone(), Reason::LeadsOut { example: text(example) }, origin));
             }
         }
-        if before.is_some_and(|before| before.stamp == list.stamp) {
+        let elsewhere = |example| {
+            let is_index = list.path.ends_with("index");
+            if is_index { Reason::ReadsElsewhere { example } } else { Reason::WritesElsewhere { example } }
+        };
+        if let Some(before) = before.filter(|before| before.stamp == list.stamp) {
+            // The file is as it was, and a link may have come to lie on the way to what it lists.
+            let linked = added(&before.linked, list.linked.iter().map(|path| text(path)));
+            let linked = linked.map(|(_, example)| elsewhere(example));
+            changes.extend(linked.map(|reason| (list.path.clone(), reason, Origin::Created)));
             continue;
         }
         let unreadable = Reason::Unreadable { format: FileFormat::Index };
@@ -109,6 +121,12 @@ pub(crate) fn added_entries(
             ListContent::TooMany => found(unreadable, Origin::Earlier),
             ListContent::Paths(Paths { outside: Some(path), .. }) => {
                 found(Reason::WritesElsewhere { example: text(path) }, is_new);
+            }
+            ListContent::Paths(Paths { read: Some(path), .. }) => {
+                found(Reason::ReadsElsewhere { example: text(path) }, is_new);
+            }
+            ListContent::Paths(_) if !list.linked.is_empty() => {
+                found(elsewhere(text(&list.linked[0])), is_new);
             }
             ListContent::Paths(paths) => {
                 let now = paths.hidden.iter().map(|path| text(path));

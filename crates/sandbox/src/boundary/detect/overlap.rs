@@ -63,6 +63,12 @@ impl Other<'_> {
 }
 
 impl Baseline {
+    /// Counts changes from the start of an older one, without what that knows: only part of it was compared.
+    pub(crate) fn count_from(&mut self, older: &Self, overlap: &Overlap) {
+        let path = overlap.here(Path::new("")).unwrap_or_default();
+        self.earlier.push(Earlier { path, taken: older.start_of(Path::new("")) });
+    }
+
     /// Takes over what an older one knows. This one was taken of what `protect` asks for.
     pub(crate) fn take_over(&mut self, other: &Other<'_>, protect: &Protect) {
         if other.baseline.taken > self.taken {

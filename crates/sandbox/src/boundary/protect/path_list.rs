@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::index::{self, MalformedIndex, ObjectFormat, Paths, StagedKind};
+use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, StagedKind};
 use policy::classify::{MAX_CONTENT, layout, repository};
 use policy::rules::hide::HidePatterns;
 use policy::text::json_bytes;
+use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
 use crate::host::beneath;
@@ -32,6 +33,8 @@ pub struct PathList {
     /// The directory of git's data that it belongs to.
     pub git: PathBuf,
     pub listed: ListContent,
+    /// Paths that it lists, and to which git goes through a link in the work tree.
+    pub(crate) linked: Vec<PathBuf>,
     /// The work trees that it is of, as far as they are known.
     pub(crate) trees: Vec<PathBuf>,
     /// Of an index, each work tree, and what would be written to protected paths in it: names of contents.
@@ -105,6 +108,7 @@ impl PathList {
                             path,
                             git: git.into(),
                             listed: ListContent::TooMany,
+                            linked: Vec::new(),
                             trees: Vec::new(),
                             staged: Vec::new(),
                             links_out: Vec::new(),
@@ -117,8 +121,8 @@ impl PathList {
                 read.map_or_else(|MalformedIndex| ListContent::Malformed, ListContent::Paths)
             }
         };
-        let (trees, staged, links_out) = (Vec::new(), Vec::new(), Vec::new());
-        Some(Self { path, git: git.into(), listed, trees, staged, links_out, stamp })
+        let (linked, trees, staged, links_out) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Some(Self { path, git: git.into(), listed, linked, trees, staged, links_out, stamp })
     }
 
     /// Reads the index in a directory of git's data out of the boundary, of a work tree in it.
@@ -143,9 +147,11 @@ impl PathList {
         }
     }
 
-    /// Reads what it holds for protected paths of a work tree, if it is an index. `data` is the directory of git's data.
+    /// Reads what it holds for protected paths of a work tree, if it is an index. `root` is the boundary, `data` the directory of git's
+    /// data.
     pub(crate) fn stage(
         &mut self,
+        root: impl AsFd,
         data: impl AsFd,
         tree: &Path,
         format: ObjectFormat,
@@ -156,11 +162,38 @@ impl PathList {
         }
         let read =
             |path: &Path| up_to(beneath::file(&data, path.strip_prefix(&self.git).ok()?).ok()?.0, MAX_SIZE);
+        let Some(content) = read(&self.path) else { return };
         let shared = |name: &str| read(&self.path.with_file_name(name));
-        let files =
-            read(&self.path).and_then(|content| index::staged(&content, format, is_protected, shared).ok());
+        let files = index::staged(&content, format, is_protected, shared).ok();
+        self.note_cached(&root, tree, &content, format);
         self.staged.extend(files.map(|files| Staged { tree: tree.into(), format, files }));
     }
+
+    /// Notes links in the place of directories that git has cached: it follows one where the directory above looks as it did.
+    fn note_cached(&mut self, root: impl AsFd, tree: &Path, content: &[u8], format: ObjectFormat) {
+        let stat = |path: &Path| match path.file_name() {
+            Some(_) => beneath::stat(&root, path).ok(),
+            None => rustix::fs::fstat(&root).ok(),
+        };
+        // What cannot be read is said of the index.
+        let _ = index::cached(content, format, |CachedDirectory { path, above, .. }| {
+            let place = tree.join(path);
+            let is_link = stat(&place).is_some_and(|stat| is_link(&stat));
+            if !is_link || self.linked.len() == MAX_HIDDEN {
+                return;
+            }
+            let modified = place.parent().and_then(stat).map(|stat| stat.st_mtime);
+            // Git keeps no more of a time than this.
+            if above.is_some_and(|above| modified.is_some_and(|time| time & 0xffff_ffff == i64::from(above)))
+            {
+                self.linked.push(path.into());
+            }
+        });
+    }
+}
+
+fn is_link(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
 }
 
 /// What a file is, by its place in git's data.
@@ -179,6 +212,8 @@ impl ListKind {
         let name = in_git.as_os_str().as_bytes();
         match name {
             b"MERGE_RR" => Some(Self::Merged),
+            // The name of a branch, to which `git bisect reset` goes back.
+            b"BISECT_START" => Some(Self::Reference),
             b"index" => Some(Self::Index),
             _ if name.starts_with(b"sharedindex.") => Some(Self::Index),
             _ if layout::is_view(in_git) => Some(Self::Lines),

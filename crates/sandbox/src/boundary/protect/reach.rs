@@ -71,23 +71,30 @@ impl Reach {
 
     /// Returns whether the walk finds a base by its name alone.
     pub fn is_walked(&self, base: &Base) -> bool {
-        self.discovered_by.get(base).into_iter().flatten().any(|discovery| match discovery {
-            DiscoveredBy::Walk => true,
-            DiscoveredBy::Within(outer) => self.is_walked(outer),
-            DiscoveredBy::Path(_) => false,
-        })
+        self.around(base).contains(&DiscoveredBy::Walk)
     }
 
     /// Lists everything that makes programs look at a base.
     pub fn by(&self, base: &Base) -> BTreeSet<&Path> {
-        let mut by = BTreeSet::new();
-        for discovery in self.discovered_by.get(base).into_iter().flatten() {
-            match discovery {
-                DiscoveredBy::Walk => {}
-                DiscoveredBy::Within(outer) => by.extend(self.by(outer)),
-                DiscoveredBy::Path(path) => drop(by.insert(path)),
+        let paths = self.around(base).into_iter().filter_map(|discovery| match discovery {
+            DiscoveredBy::Path(path) => Some(path.as_path()),
+            DiscoveredBy::Walk | DiscoveredBy::Within(_) => None,
+        });
+        paths.collect()
+    }
+
+    /// Lists what a base was discovered by, and those that it lies in. With links, two may lie in each other.
+    fn around(&self, base: &Base) -> BTreeSet<&DiscoveredBy> {
+        let mut around = BTreeSet::new();
+        let mut ahead = vec![base];
+        while let Some(base) = ahead.pop() {
+            for discovery in self.discovered_by.get(base).into_iter().flatten() {
+                match discovery {
+                    DiscoveredBy::Within(outer) if around.insert(discovery) => ahead.push(outer),
+                    _ => drop(around.insert(discovery)),
+                }
             }
         }
-        by
+        around
     }
 }

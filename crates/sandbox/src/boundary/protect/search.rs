@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
+use policy::classify::repository::{MAX_POINTER_LENGTH, gitdir};
 use policy::classify::{MAX_CONTENT, submodules};
 use policy::protect::table::{self, Pattern};
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -21,7 +22,7 @@ use crate::boundary::protect::mounts::{
 use crate::boundary::protect::reach::{Base, DiscoveredBy, Reach};
 use crate::boundary::protect::search::links::LINK_LEVELS;
 use crate::boundary::protect::search::progress::{
-    ALTERNATE_LEVELS, Ahead, Leads, OF_GIT, SIGNS, Search, Wanted, is, read_up_to,
+    ALTERNATE_LEVELS, Ahead, DataAhead, Leads, OF_GIT, SIGNS, Search, Wanted, is, read_up_to,
 };
 use crate::boundary::root::Entered;
 use crate::boundary::walk::{Git, Repository, Walk};
@@ -49,11 +50,8 @@ const HOOKS: [&str; 28] = [
     "update",
 ];
 
-/// How a file begins that git follows, see gitrepository-layout(5).
-const POINTER: &[u8] = b"gitdir: ";
-
-/// How many files are noted in a directory of submodules' repositories, in which git has none.
-const MAX_AMONG_MODULES: usize = 1000;
+/// How often one directory of git's data leads to another one before the rest is put off: each takes a part of the stack.
+const MAX_LEVELS: u32 = 8;
 
 static BUILT_IN: LazyLock<HashSet<&str>> = LazyLock::new(|| table::built_in().collect());
 
@@ -98,11 +96,14 @@ pub fn mounts_until(
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         unfollowed: BTreeSet::new(),
         followed: BTreeSet::new(),
+        pointed: BTreeMap::new(),
         loose: BTreeSet::new(),
         unexpected: BTreeSet::new(),
         path_lists: Vec::new(),
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
+        data_ahead: Vec::new(),
+        levels: 0,
         work_trees: Vec::new(),
         sources: Vec::new(),
         dotted: Vec::new(),
@@ -158,8 +159,12 @@ impl Search<'_> {
     fn all_ahead(&mut self) {
         loop {
             self.listed_paths();
-            if self.ahead.is_empty() || self.is_out_of_time() {
+            if self.ahead.is_empty() && self.data_ahead.is_empty() || self.is_out_of_time() {
                 break;
+            }
+            for DataAhead { git, tree, behind } in std::mem::take(&mut self.data_ahead) {
+                self.behind = behind;
+                self.data_from(Base::Git(git.clone()), &git, tree.as_deref());
             }
             for Ahead { path, git, behind } in std::mem::take(&mut self.ahead) {
                 self.behind = behind;
@@ -268,6 +273,17 @@ impl Search<'_> {
         if !self.reach.is_walked(&base) {
             self.reach.note(base.clone(), SIGNS.map(|sign| DiscoveredBy::Path(git.join(sign))));
         }
+        // An agent may make as long a chain of directories as it likes that lead to each other.
+        if self.levels == MAX_LEVELS {
+            let (git, tree, behind) = (git.into(), tree.map(Path::to_path_buf), self.behind.clone());
+            return self.data_ahead.push(DataAhead { git, tree, behind });
+        }
+        self.levels += 1;
+        self.data_from(base, git, tree);
+        self.levels -= 1;
+    }
+
+    fn data_from(&mut self, base: Base, git: &Path, tree: Option<&Path>) {
         let outer = std::mem::replace(&mut self.base, base);
         self.data(git, tree);
         self.base = outer;
@@ -317,10 +333,10 @@ impl Search<'_> {
     /// Finds the repositories of submodules: directories with a `HEAD`, whose names may be several deep. One may lie
     /// below another: git asks for the path that it knows, whatever lies on the way.
     fn modules(&mut self, modules: &Path, levels: u32) {
-        // The first of them holds submodules and nothing else, though it may look like a repository.
-        let is_repository = levels < MODULE_LEVELS && self.is(Wanted::Repository, modules);
+        // Whatever else is there, the directory of all submodules is none itself.
+        let is_repository = self.seen_git.contains(modules);
         if !is_repository {
-            self.files_among_modules(modules);
+            self.files_for_modules(modules);
         }
         for directory in self.directories(modules) {
             if self.is_out_of_time() {
@@ -348,24 +364,30 @@ impl Search<'_> {
         }
     }
 
-    /// Notes files that git follows as it does a `.git` file, and what is no file at all, among the repositories of submodules: git makes
-    /// neither there.
-    fn files_among_modules(&mut self, modules: &Path) {
-        let list = || {
-            let directory = beneath::listing(self.root, modules)?;
-            let entries = beneath::entries(directory.as_fd())?.take_while(|_| !self.until.is_over());
-            let is_none = |kind: FileType| !matches!(kind, FileType::Directory | FileType::Symlink);
-            let entries = entries.filter(|entry| entry.as_ref().map_or(true, |(_, kind)| is_none(*kind)));
-            entries.take(MAX_AMONG_MODULES).collect()
+    /// Notes files where submodules have their directories, if git takes them for ones that say where these are, or would wait for them.
+    fn files_for_modules(&mut self, modules: &Path) {
+        let Ok(listing) = beneath::listing(self.root, modules) else { return };
+        let Ok(entries) = beneath::entries(listing.as_fd()) else { return };
+        let leads = |path: &Path| {
+            let content = beneath::file(self.root, path)
+                .ok()
+                .and_then(|(file, _)| read_up_to(file, MAX_POINTER_LENGTH));
+            content.is_some_and(|(content, _)| gitdir(&content).is_some())
         };
-        // Where that cannot be listed, whoever looks for the directories in it says so.
-        let entries: Result<Vec<_>, Errno> = list();
-        for (name, kind) in entries.unwrap_or_default() {
-            let file = beneath::file(self.root, &modules.join(&name)).ok();
-            let begins = file.and_then(|(file, _)| read_up_to(file, POINTER.len() as u64));
-            if kind != FileType::RegularFile || begins.is_none_or(|(begins, _)| begins == POINTER) {
-                self.note_strange(modules, Path::new(&name));
-            }
+        let is_strange = |path: &Path, kind: FileType| match kind {
+            FileType::Directory => false,
+            FileType::RegularFile => leads(path),
+            // A link to a directory, or out of the boundary, is remembered.
+            FileType::Symlink => match self.resolve(Path::new(""), path) {
+                Ok(Leads::To { path, .. }) => leads(&path),
+                Ok(Leads::Nowhere { .. } | Leads::Unfollowed { .. }) | Err(_) => false,
+            },
+            _ => true,
+        };
+        let entries = entries.take_while(|_| !self.until.is_over()).filter_map(Result::ok);
+        let strange = entries.filter(|(name, kind)| is_strange(&modules.join(name), *kind));
+        for (name, _) in strange.collect::<Vec<_>>() {
+            self.note_strange(modules, Path::new(&name));
         }
     }
 
@@ -646,7 +668,9 @@ impl Search<'_> {
             read_only.push(one);
         }
         let is_watched = |one: &Link| self.links.iter().any(|link| link.path == one.path);
-        let loose = self.loose.into_iter().filter(|one| !is_watched(one)).collect();
+        let mut loose: Vec<Link> = self.loose.into_iter().filter(|one| !is_watched(one)).collect();
+        // A directory of objects is git's data, and another repository may borrow from it.
+        loose.dedup_by(|one, before| one.path == before.path);
         let mut notices = self.notices;
         let mut seen = HashSet::new();
         notices.retain(|notice| seen.insert(notice.clone()));

@@ -23,6 +23,13 @@ pub(crate) fn take_over(own: &mut Remembered, protect: &Protect, living: &[Recor
     }
 }
 
+/// Counts changes from the start of an earlier run, of which not all was searched.
+pub(crate) fn count_from(own: &mut Remembered, earlier: &Remembered) {
+    if let Some(overlap) = overlap(own, earlier) {
+        own.baseline.count_from(&earlier.baseline, &overlap);
+    }
+}
+
 /// Returns where the directory of another run lies, if that is in this one's, or around it.
 fn overlap(own: &Remembered, other: &Remembered) -> Option<Overlap> {
     let root = other.baseline.root();

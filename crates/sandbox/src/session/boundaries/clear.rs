@@ -50,6 +50,8 @@ pub(crate) struct Left {
     place: LeftIn,
     /// What it is, for the report.
     pub(crate) what: String,
+    /// What was not searched whole, and of which run.
+    pub(crate) unsearched: Option<(RunId, Remembered)>,
 }
 
 enum LeftIn {
@@ -90,7 +92,7 @@ pub(crate) fn sweep(
             "{what}: review {hosts}, then remove {}",
             escape::path(&unread.file)
         )));
-        all_left.push(Left { place: LeftIn::UnreadRecord(unread), what });
+        all_left.push(Left { place: LeftIn::UnreadRecord(unread), what, unsearched: None });
     }
     for record in swept.dead {
         let is_gone = record.placed.as_ref().is_none_or(|placed| remove(placed, &record.id));
@@ -99,11 +101,22 @@ pub(crate) fn sweep(
             .map_err(|source| ProcessError { what: "the rights of the owner", source })?;
         let mut remaining = Vec::new();
         for remembered in &record.boundaries {
-            let stuck = clear_up_later(remembered, runs.owner(), &record.protect, notice);
-            if !stuck.is_empty() {
-                let what = format!("{} that an earlier run left could not be moved aside", stuck.len());
-                all_left.push(Left { place: LeftIn::Host(remembered.host.clone()), what });
-                remaining.push(Remembered { stuck: Some(stuck), ..remembered.clone() });
+            let Cleared { stuck, is_whole } =
+                clear_up_later(remembered, runs.owner(), &record.protect, notice);
+            let number = stuck.len();
+            let left = Remembered { stuck: Some(stuck), unsearched: !is_whole, ..remembered.clone() };
+            let place = || LeftIn::Host(remembered.host.clone());
+            if number > 0 {
+                let what = format!("{number} that an earlier run left could not be moved aside");
+                all_left.push(Left { place: place(), what, unsearched: None });
+            }
+            if !is_whole {
+                let what = "not all that an earlier run's agent made was searched".to_owned();
+                let unsearched = Some((record.id.clone(), left.clone()));
+                all_left.push(Left { place: place(), what, unsearched });
+            }
+            if number > 0 || !is_whole {
+                remaining.push(left);
             }
         }
         drop(acting);
@@ -123,14 +136,22 @@ pub(crate) fn sweep(
     Ok(all_left)
 }
 
-/// Clears a boundary for a run that could not do it itself, and reports what it has left. Returns what could not be
-/// moved.
+/// What is left of a boundary that was cleared up.
+struct Cleared {
+    /// What could not be moved.
+    stuck: Vec<Stuck>,
+    /// Whether all of it was searched.
+    is_whole: bool,
+}
+
+/// Clears a boundary for a run that could not do it itself, and reports what it has left.
 fn clear_up_later(
     remembered: &Remembered,
     caller: Identity,
     by: &Protect,
     notice: &mut dyn FnMut(Notice),
-) -> Vec<Stuck> {
+) -> Cleared {
+    let unsearched = || Cleared { stuck: Vec::new(), is_whole: false };
     let Some(root) = find(remembered, caller) else {
         warn(
             notice,
@@ -140,7 +161,7 @@ fn clear_up_later(
                  in it was not searched, and nothing guards it"
             ),
         );
-        return Vec::new();
+        return Cleared { stuck: Vec::new(), is_whole: true };
     };
     let root = match root.enter() {
         Ok(root) => root,
@@ -150,27 +171,28 @@ fn clear_up_later(
                 remembered,
                 format_args!("what an earlier run's agent made could not be searched: {error}"),
             );
-            return Vec::new();
+            return unsearched();
         }
     };
-    let (mut findings, stuck) = match &remembered.stuck {
+    let (mut findings, stuck, is_whole) = match &remembered.stuck {
         Some(stuck) => {
             let still = |stuck: &&Stuck| id_at(&root, &stuck.finding.path) == Some(stuck.file_id);
             let mut findings = stuck.iter().filter(still).map(|stuck| stuck.finding.clone()).collect();
             let stuck = move_all(&root, remembered, &mut findings, notice);
-            (findings, stuck)
+            (findings, stuck, !remembered.unsearched)
         }
-        // What could not be searched was reported, and is not searched a third time.
+        // What could not be searched was reported. Every command would take as long for it, and take what the user has made since for the
+        // agent's: the next run searches it, with its own.
         None => match clear_up(&root, remembered, by, &Known::default(), notice) {
-            Ok((scan, stuck)) => (scan.findings, stuck),
-            Err(_) => return Vec::new(),
+            Ok((scan, stuck)) => (scan.findings, stuck, scan.is_whole),
+            Err(_) => return unsearched(),
         },
     };
     let more = shorten(&mut findings);
     for left in lines(&findings).into_iter().chain(more) {
         warn(notice, remembered, format_args!("an earlier run has left {left}"));
     }
-    stuck
+    Cleared { stuck, is_whole }
 }
 
 /// Opens the directory that a run shared, without a right that it might refuse: at its place, or beside it under another
@@ -402,7 +424,8 @@ mod tests {
         let path = |name: &str| top.path().canonicalize().unwrap().join(name);
         fs::create_dir_all(path("a/p")).unwrap();
         let (baseline, _) = Baseline::take(File::open(path("a/p")).unwrap(), &Mounts::default()).unwrap();
-        let remembered = Remembered { host: path("a/p"), baseline, hide: Vec::new(), stuck: None };
+        let remembered =
+            Remembered { host: path("a/p"), baseline, hide: Vec::new(), stuck: None, unsearched: false };
         let is_found = || find(&remembered, Identity::own()).is_some();
         assert!(is_found(), "the control");
         fs::rename(path("a/p"), path("a/renamed")).unwrap();

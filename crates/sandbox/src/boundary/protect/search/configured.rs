@@ -21,9 +21,8 @@ const INCLUDE_LEVELS: u32 = 10;
 /// How many paths are looked for that the configurations of one directory of git's data name.
 pub(super) const MAX_REFERENCES: usize = 256;
 
-/// Files that lead from a repository to another one.
-const POINTERS: [&str; 5] =
-    [".git", ".git/commondir", ".git/objects/info/alternates", "commondir", "objects/info/alternates"];
+/// Files that lead from a repository, or a directory of objects, to another one. The first is what stands in its place.
+const POINTERS: [&str; 4] = ["", "commondir", "objects/info/alternates", "info/alternates"];
 
 impl Search<'_> {
     /// Protects what the configurations in a directory of git's data name, and what those name that they include.
@@ -163,6 +162,7 @@ impl Search<'_> {
                 self.expect_in_reach(config, git, base, &[&path, &bare]);
                 for path in [path, bare] {
                     self.repositories_at(base?, &path, config);
+                    self.file_for_repository(base?, &path);
                 }
                 None
             }
@@ -219,9 +219,7 @@ impl Search<'_> {
     pub(super) fn check_sources(&mut self) {
         for (config, source) in std::mem::take(&mut self.sources) {
             let leads_out = match source {
-                Source::At(place) => {
-                    POINTERS.iter().any(|pointer| self.unfollowed.contains(&place.join(pointer)))
-                }
+                Source::At(place) => self.takes_from_elsewhere(&place),
                 // What is relative was followed from each work tree that there is.
                 Source::InTreeOf(git) => {
                     !self.seen_trees.iter().any(|(of, tree)| *of == git && tree.is_some())
@@ -231,6 +229,22 @@ impl Search<'_> {
                 self.unfollowed.insert(config);
             }
         }
+    }
+
+    /// Returns whether a repository takes its data, or a part of them, from where nobody looked.
+    fn takes_from_elsewhere(&self, place: &Path) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut ahead = vec![place.to_path_buf(), place.join(".git")];
+        while let Some(at) = ahead.pop() {
+            for file in POINTERS.map(|pointer| at.join(pointer)) {
+                if self.unfollowed.contains(&file) {
+                    return true;
+                }
+                let led = self.pointed.get(&file).into_iter().flatten();
+                ahead.extend(led.filter(|place| seen.insert((*place).clone())).cloned());
+            }
+        }
+        false
     }
 
     /// Resolves the path of a program or a directory of hooks. Where that is a directory out of the boundary, what links in it lead to

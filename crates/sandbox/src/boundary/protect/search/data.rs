@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, Link};
-use crate::boundary::protect::path_list::{ListContent, PathList};
+use crate::boundary::protect::path_list::{ListContent, MAX_HIDDEN, PathList};
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::MODULE;
 use crate::boundary::protect::search::progress::{Ahead, Search, read_up_to};
@@ -64,21 +64,26 @@ impl Search<'_> {
             if is_gits_alone && !is_module && !layout::is_known_directory(&directory) {
                 self.note_strange(git, &directory);
             }
+            // What is on the list is classified as such with all that is in it. A repository in it is one all the same.
+            let is_listed = directory.ancestors().any(|above| self.in_git.contains(above));
             for (name, kind) in entries {
                 let path = directory.join(name);
                 match kind {
-                    _ if self.is_searched_elsewhere(&path) => {}
+                    FileType::Directory if is_searched_elsewhere(&path) => {}
+                    FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
+                    FileType::Directory => {}
+                    _ if is_listed || self.in_git.contains(&path) || is_searched_elsewhere(&path) => {}
                     FileType::Symlink if is_reference(&root, &path) => {}
                     FileType::Symlink => {
                         let link = self.unlisted_one(git, &path);
                         self.loose.insert(link);
                     }
-                    FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
-                    FileType::Directory => {}
                     _ if is_gits_alone && !layout::is_known_file(&path) => self.note_strange(git, &path),
                     FileType::RegularFile => {
                         // Only what lies right in it has such a name.
-                        if path.to_str().is_some_and(layout::is_written_in_place) && has_names(&root, &path) {
+                        let is_linked =
+                            path.to_str().is_some_and(layout::is_written_in_place) && has_names(&root, &path);
+                        if is_linked || repository::is_option(&path) {
                             self.note_strange(git, &path);
                         }
                         let list = PathList::read(self.root, git, &path, || self.object_format(git));
@@ -91,6 +96,48 @@ impl Search<'_> {
                 }
             }
         }
+    }
+
+    /// Goes through a directory of objects that another one borrows from, for links and what git would wait for. Returns whether a link leads
+    /// out of the boundary, or nowhere.
+    pub(crate) fn lends_from_elsewhere(&mut self, objects: &Path) -> bool {
+        let Ok(root) = beneath::directory(self.root, objects) else { return false };
+        let mut leads_out = false;
+        let mut ahead = vec![PathBuf::new()];
+        while let Some(directory) = ahead.pop() {
+            let entries = match self.entries_of_data(&root, &directory) {
+                Ok(entries) => entries,
+                Err(Errno::NOENT | Errno::NOTDIR) => continue,
+                Err(errno) => {
+                    self.unreadable(&objects.join(directory), errno);
+                    continue;
+                }
+            };
+            for (name, kind) in entries {
+                if self.is_out_of_time() {
+                    return leads_out;
+                }
+                let path = directory.join(name);
+                let in_git = Path::new("objects").join(&path);
+                // A directory of the user's may hold anything else.
+                if directory == Path::new("") && !layout::is_known_directory(&in_git) {
+                    continue;
+                }
+                let place = objects.join(&path);
+                match kind {
+                    FileType::Directory if !is_spread(&in_git, self.extent) => ahead.push(path),
+                    FileType::Directory | FileType::RegularFile | FileType::Unknown => {}
+                    kind => {
+                        leads_out |= !matches!(self.resolve(Path::new(""), &place), Ok(Leads::To { .. }));
+                        let (base, seen_as) = (self.led(&place), Path::new(".git").join(in_git));
+                        let is_link = kind == FileType::Symlink;
+                        let noted = if is_link { &mut self.loose } else { &mut self.unexpected };
+                        noted.insert(Link { path: place, seen_as, cause: Cause::Named, base });
+                    }
+                }
+            }
+        }
+        leads_out
     }
 
     fn unlisted_one(&self, git: &Path, path: &Path) -> Link {
@@ -175,11 +222,6 @@ impl Search<'_> {
         }
     }
 
-    /// Returns whether a path in git's data is on the list, or in a directory that is searched for repositories.
-    fn is_searched_elsewhere(&self, path: &Path) -> bool {
-        self.in_git.contains(path) || path == Path::new("modules") || path == Path::new("worktrees")
-    }
-
     /// Searches what the files lead git to that list paths: it asks each submodule for its state, wherever it lies.
     pub(crate) fn listed_paths(&mut self) {
         for (git, tree) in self.seen_trees.clone() {
@@ -199,8 +241,8 @@ impl Search<'_> {
                     Ok(Leads::To { links, .. } | Leads::Unfollowed { links, .. }) => links.is_empty(),
                     Ok(Leads::Nowhere { .. }) | Err(_) => true,
                 };
-                let through_link = paths.written.iter().find(|path| !is_plain(path)).cloned();
-                paths.outside = paths.outside.take().or(through_link);
+                list.linked
+                    .extend(paths.written.iter().filter(|path| !is_plain(path)).take(MAX_HIDDEN).cloned());
             }
             self.path_lists = lists;
         }
@@ -242,6 +284,11 @@ fn is_reference(root: &OwnedFd, path: &Path) -> bool {
     let in_place = path == Path::new("HEAD") || path.starts_with("refs");
     let is_name = |target: PathBuf| repository::is_reference_name(target.as_os_str().as_bytes());
     in_place && beneath::read_link(root, path).is_ok_and(is_name)
+}
+
+/// Returns whether a directory of git's data is searched for repositories by itself.
+fn is_searched_elsewhere(path: &Path) -> bool {
+    path == Path::new("modules") || path == Path::new("worktrees")
 }
 
 /// Returns whether git itself reads what lies there, also in a bare repository in which people have more.

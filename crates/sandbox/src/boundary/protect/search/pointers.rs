@@ -14,9 +14,9 @@ use rustix::io::Errno;
 use crate::boundary::protect::mounts::{Cause, FileKind, Link, Notice};
 use crate::boundary::protect::reach::{Base, DiscoveredBy};
 use crate::boundary::protect::search::progress::{
-    Leads, MODULE, OF_GIT, OnHost, Search, Wanted, WorkTree, is, read_up_to,
+    Ahead, Leads, MODULE, OF_GIT, OnHost, Search, Wanted, WorkTree, is, read_up_to,
 };
-use crate::boundary::walk::Walk;
+use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 
 /// How many alternates one file may name. Nobody needs more than a few.
@@ -28,7 +28,12 @@ const LINKED_WORK_TREE: &str = ".git/worktrees/name";
 impl Search<'_> {
     /// Searches behind a `.git` that is a link: to git's data, or to a file that says where they are.
     pub(crate) fn linked_git(&mut self, dot_git: &Path, repository: &Path, tree: Option<&Path>) {
-        match self.follow(dot_git, Path::new(".git")) {
+        let found = self.follow(dot_git, Path::new(".git"));
+        match &found {
+            Some((target, _)) => self.pointed.entry(dot_git.into()).or_default().push(target.clone()),
+            None => drop(self.unfollowed.insert(dot_git.into())),
+        }
+        match found {
             Some((target, FileKind::Directory)) => {
                 let discovered_by = self.by(dot_git);
                 self.git(&target, tree, discovered_by);
@@ -50,6 +55,23 @@ impl Search<'_> {
             self.git(&git, tree, discovered_by);
         } else {
             self.outside(repository, named, tree);
+        }
+    }
+
+    /// Follows a file in the place of a repository that a configuration names: git takes it for one that says where that is.
+    pub(crate) fn file_for_repository(&mut self, base: &Path, path: &Path) {
+        let Ok(Leads::To { path: file, stat, .. }) = self.resolve(base, path) else { return };
+        let Ok((descriptor, _)) = beneath::file(self.root, &file) else { return };
+        // Git refuses a larger one.
+        let Some((content, true)) = read_up_to(descriptor, MAX_POINTER_LENGTH) else { return };
+        let Some(named) = repository::gitdir(&content) else { return };
+        let around = path.parent().unwrap_or(Path::new(""));
+        let Ok(Leads::To { path: around, .. }) = self.resolve(base, around) else { return };
+        let led = self.led(&file);
+        self.protect(file.clone(), &stat, ".git".into(), Cause::Named, led);
+        if let Some(git) = self.pointer(&file, &around, named, Wanted::Repository) {
+            self.followed.insert(file.clone());
+            self.ahead.push(Ahead { path: git, git: Git::Bare, behind: Some(file) });
         }
     }
 
@@ -88,7 +110,11 @@ impl Search<'_> {
             self.unfollowed.insert(file.clone());
         }
         for named in named.into_iter().flatten() {
-            match (self.pointer(&file, objects, named, Wanted::Objects), levels.checked_sub(1)) {
+            let more = self.pointer(&file, objects, named, Wanted::Objects);
+            if more.as_deref().is_some_and(|more| self.lends_from_elsewhere(more)) {
+                self.unfollowed.insert(file.clone());
+            }
+            match (more, levels.checked_sub(1)) {
                 (Some(more), Some(levels)) => self.alternates(&more, levels),
                 (Some(_), None) => drop(self.unfollowed.insert(file.clone())),
                 (None, _) => {}
@@ -215,8 +241,9 @@ impl Search<'_> {
                 None
             }
         };
-        if found.is_none() {
-            self.unfollowed.insert(file.into());
+        match &found {
+            Some(place) => self.pointed.entry(file.into()).or_default().push(place.clone()),
+            None => drop(self.unfollowed.insert(file.into())),
         }
         found
     }

@@ -50,6 +50,8 @@ pub(super) struct Search<'a> {
     pub(super) unfollowed: BTreeSet<PathBuf>,
     /// `.git` files that lead to what was searched.
     pub(super) followed: BTreeSet<PathBuf>,
+    /// Where files and links lead that lead from one repository to another.
+    pub(super) pointed: BTreeMap<PathBuf, Vec<PathBuf>>,
     /// Links in git's data that are not on the list.
     pub(super) loose: BTreeSet<Link>,
     /// What git does not make among its data.
@@ -59,6 +61,10 @@ pub(super) struct Search<'a> {
     pub(super) seen_lists: BTreeSet<(PathBuf, PathBuf)>,
     /// Repositories that something in another one leads to.
     pub(super) ahead: Vec<Ahead>,
+    /// Directories of git's data that are still to be searched.
+    pub(super) data_ahead: Vec<DataAhead>,
+    /// How many directories of git's data have led to the one that is searched at the moment.
+    pub(super) levels: u32,
     pub(super) work_trees: Vec<WorkTree>,
     /// Configurations with what they name.
     pub(super) sources: Vec<(PathBuf, Source)>,
@@ -80,6 +86,14 @@ pub(super) struct Search<'a> {
 pub(super) struct Ahead {
     pub(super) path: PathBuf,
     pub(super) git: Git,
+    /// What leads there, unless it is found without.
+    pub(super) behind: Option<PathBuf>,
+}
+
+/// A directory of git's data that is still to be searched, with the work tree that it is searched for.
+pub(super) struct DataAhead {
+    pub(super) git: PathBuf,
+    pub(super) tree: Option<PathBuf>,
     /// What leads there, unless it is found without.
     pub(super) behind: Option<PathBuf>,
 }

@@ -67,7 +67,7 @@ impl Search<'_> {
             candidates.iter().any(|listed| would_write(listed, path, kind))
                 || nested.borrow_mut().would_write(path, kind)
         };
-        list.stage(data, tree, format, is_protected);
+        list.stage(self.root, data, tree, format, is_protected);
         list.links_out.extend(directories.into_inner().links_out());
     }
 

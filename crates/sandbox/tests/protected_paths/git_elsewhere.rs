@@ -1,0 +1,243 @@
+//! What leads git elsewhere where its data say nothing that is new: directories that a later run finds read-only, links that come to lie on
+//! the way, and what git has cached. Git itself is run first, to show what it does with it.
+
+use super::git_data::{committed, git, move_all};
+use super::*;
+
+/// The next run finds these directories read-only, with all that is in them, so nobody would look at it again.
+#[test]
+fn a_repository_where_git_has_only_files_is_found() {
+    for place in [
+        ".git/sequencer/evil", ".git/rebase-merge/evil", ".git/rebase-apply/a/b/evil", ".git/hooks/evil",
+        ".git/config.worktree/evil", ".git/objects/info/alternates/evil", "n/.git/hooks/evil",
+    ] {
+        let prepared = || {
+            let (boundary, _) = committed();
+            git(&boundary.host, &["init", "-q", "n"]);
+            fs::remove_dir_all(boundary.host.join("n/.git/hooks")).unwrap();
+            fs::remove_dir_all(boundary.host.join(".git/hooks")).unwrap();
+            boundary
+        };
+        let hook = format!("{place}/hooks/post-index-change");
+        let attack = |boundary: &Boundary| {
+            git(&boundary.host, &["init", "-q", "--bare", place]);
+            git(&boundary.host.join(place), &["config", "core.bare", "false"]);
+            boundary.write(&hook, "#!/bin/sh\ntouch ../obeyed\n").mode(&hook, 0o755);
+        };
+        let is_obeyed = |boundary: &Boundary| {
+            boundary.write("sub/file", "").write("sub/.git", &format!("gitdir: ../{place}\n"));
+            git(&boundary.host.join("sub"), &["add", "file"]);
+            boundary.host.join("obeyed").exists()
+        };
+        let boundary = prepared();
+        attack(&boundary);
+        assert!(is_obeyed(&boundary), "the control: {place}");
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        let found = move_all(&boundary, &baseline);
+        let is_it = |one: &Finding| Path::new(&hook).starts_with(&one.path);
+        assert!(found.iter().any(is_it), "{place}: {found:?}");
+        assert!(!is_obeyed(&boundary), "{place}");
+    }
+}
+
+#[test]
+fn what_git_finds_under_the_name_of_a_submodule_is_found() {
+    // Git follows a file there to where it says, and for it a directory is the data of a submodule whatever lies around it.
+    for (made, content, found) in [
+        (".git/modules/sub", "gitdir: ../../other/.git\n", ".git/modules/sub"),
+        (".git/modules/a/b", "gitdir: ../../../other/.git\n", ".git/modules/a/b"),
+        (".git/modules/hooks/hooks/post-checkout", "evil", ".git/modules/hooks/hooks/post-checkout"),
+    ] {
+        let (boundary, _) = committed();
+        git(&boundary.host, &["init", "-q", "other"]);
+        let baseline = boundary.baseline();
+        if made.ends_with("post-checkout") {
+            // The directory of all submodules looks like a repository itself.
+            boundary.bare(".git/modules").bare(".git/modules/hooks");
+        }
+        boundary.write(made, content);
+        let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert!(moved.contains(&found.into()), "{made}: {moved:?}");
+        assert_eq!(boundary.compare(&baseline), [], "{made}");
+    }
+}
+
+#[test]
+fn a_link_in_a_directory_of_objects_that_git_borrows_from_is_moved_aside() {
+    for (link, target) in [("x/pack", "pack"), ("x/NN", "NN"), ("x/NN/FILE", "NN/FILE")] {
+        let (boundary, outside) = committed();
+        let private = outside.with_file_name("private");
+        git(outside.parent().unwrap(), &["init", "-q", "private"]);
+        git(&private, &["commit", "-q", "--allow-empty", "-m", "private"]);
+        let number = git(&private, &["rev-parse", "HEAD"]);
+        if target == "pack" {
+            git(&private, &["repack", "-q", "-a", "-d"]);
+        }
+        let named = |path: &str| path.replace("NN", &number[..2]).replace("FILE", number[2..].trim());
+        let (link, target) = (named(link), private.join(".git/objects").join(named(target)));
+        boundary.directory("x/info").link("../file", "x/tool");
+        let attack = |boundary: &Boundary| {
+            boundary.write(".git/objects/info/alternates", "../../x\n");
+            boundary.directory(Path::new(&link).parent().unwrap().to_str().unwrap()).link(&target, &link);
+        };
+        let is_read = || git(&boundary.host, &["cat-file", "-t", number.trim()]).contains("commit");
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        assert!(is_read(), "the control: {link}");
+        // The last look goes into what has so many directories.
+        let mut found = boundary.last_look(&baseline);
+        for finding in &mut found {
+            assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
+        }
+        let mut paths: Vec<_> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
+        paths.sort_unstable();
+        assert_eq!(paths, [".git/objects/info/alternates", &link]);
+        assert!(!is_read(), "{link}");
+        // What an earlier run has borrowed is looked at, too.
+        boundary.write(".git/objects/info/alternates", "../../x\n");
+        let baseline = boundary.baseline();
+        assert_eq!(boundary.last_look(&baseline), [], "borrowed from a directory in the boundary");
+        attack(&boundary);
+        let found = boundary.last_look(&baseline);
+        assert!(found.iter().any(|one| one.path == Path::new(&link)), "{link}: {found:?}");
+    }
+}
+
+/// One run says where the work tree is, and the next one has that place lead elsewhere.
+#[test]
+fn a_link_where_a_linked_work_tree_was_is_moved_aside() {
+    let (boundary, outside) = committed();
+    let there = outside.with_file_name("there");
+    fs::create_dir(&there).unwrap();
+    fs::write(there.join("mine"), "the user's own\n").unwrap();
+    git(&boundary.host, &["worktree", "add", "-q", "tree"]);
+    fs::remove_dir_all(boundary.host.join("tree")).unwrap();
+    let attack = || {
+        let _ = fs::remove_file(boundary.host.join("tree"));
+        boundary.link("../there", "tree");
+    };
+    let use_git = || {
+        git(&boundary.host, &["worktree", "repair"]);
+        there.join(".git").exists()
+    };
+    let baseline = boundary.baseline();
+    attack();
+    let found = move_all(&boundary, &baseline);
+    assert_eq!(found.iter().map(|one| one.path.to_str().unwrap()).collect::<Vec<_>>(), ["tree"]);
+    assert!(!use_git());
+    attack();
+    assert!(use_git(), "the control");
+}
+
+#[test]
+fn a_link_that_comes_to_lie_before_what_rerere_reads_has_its_list_moved_aside() {
+    let number = "0123456789".repeat(4);
+    let merging = || {
+        let (boundary, outside) = committed();
+        fs::create_dir(outside.with_file_name("private")).unwrap();
+        fs::write(outside.with_file_name("private").join("id"), "the user's own\n").unwrap();
+        boundary.directory(&format!(".git/rr-cache/{number}")).write("way/id", "");
+        boundary.write(".git/MERGE_RR", &format!("{number}\tway/id\0"));
+        boundary
+    };
+    let attack = |boundary: &Boundary| {
+        fs::remove_dir_all(boundary.host.join("way")).unwrap();
+        boundary.link("../private", "way");
+    };
+    let leaked = |boundary: &Boundary| {
+        git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        let cached = fs::read_dir(boundary.host.join(".git/rr-cache").join(&number)).unwrap();
+        let mut cached = cached.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        cached.any(|content| content == "the user's own\n")
+    };
+    let boundary = merging();
+    attack(&boundary);
+    assert!(leaked(&boundary), "the control");
+    let boundary = merging();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    assert_eq!(boundary.compare(&boundary.baseline()), [], "a link that was there");
+    let found = move_all(&boundary, &baseline);
+    let reason = Reason::WritesElsewhere { example: "way/id".into() };
+    let found: Vec<_> = found.iter().map(|one| (one.path.to_str().unwrap(), &one.reason)).collect();
+    assert_eq!(found, [(".git/MERGE_RR", &reason)]);
+    assert!(!leaked(&boundary));
+}
+
+/// A repository with a directory that is cached as untracked files are, and looked at long ago for all that git can say.
+fn cached() -> Boundary {
+    let (boundary, _) = committed();
+    boundary.write("aa/tracked", "").write("aa/untracked", "").write("bb/tracked", "");
+    git(&boundary.host, &["add", "aa/tracked", "bb/tracked"]);
+    git(&boundary.host, &["commit", "-q", "-m", "aa"]);
+    age(&boundary);
+    git(&boundary.host, &["update-index", "--force-untracked-cache"]);
+    for _ in 0..2 {
+        git(&boundary.host, &["status"]);
+    }
+    boundary
+}
+
+/// Makes directories look old: git looks again at those that may have changed since it last looked.
+fn age(boundary: &Boundary) {
+    let mut touch = Command::new("touch");
+    touch.args(["-d", "2020-01-01", ".", "aa", "bb"]).current_dir(&boundary.host);
+    assert!(touch.status().unwrap().success());
+}
+
+fn untracked(boundary: &Boundary) -> String {
+    git(&boundary.host, &["-c", "core.trustctime=false", "status", "--short"])
+}
+
+#[test]
+fn an_untracked_cache_that_has_git_read_elsewhere_is_moved_aside() {
+    let read = |example: &str| Reason::ReadsElsewhere { example: example.into() };
+    // Names in the place of `aa`.
+    for name in ["..", "/t"] {
+        let attack = |boundary: &Boundary| {
+            let index = boundary.host.join(".git/index");
+            let mut content = fs::read(&index).unwrap();
+            let cache = content.windows(4).position(|name| name == b"UNTR").unwrap();
+            let at = cache + content[cache..].windows(4).position(|name| name == b"\0aa\0").unwrap();
+            content[at + 1..at + 3].copy_from_slice(name.as_bytes());
+            fs::write(&index, content).unwrap();
+        };
+        let boundary = cached();
+        attack(&boundary);
+        let is_read = untracked(&boundary).contains("outside");
+        assert!(is_read || name != "..", "the control");
+        let boundary = cached();
+        let baseline = boundary.baseline();
+        assert_eq!(boundary.compare(&baseline), [], "as git writes it");
+        attack(&boundary);
+        let found = move_all(&boundary, &baseline);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((&found[0].reason, found[0].origin), (&read(name), Origin::Replaced));
+        assert!(!untracked(&boundary).contains("outside"));
+    }
+    // Git follows a link where a directory was, if the directory above looks as it did.
+    let attack = |boundary: &Boundary| {
+        let private = boundary.host.with_file_name("private");
+        fs::create_dir(&private).unwrap();
+        fs::write(private.join("secret"), "").unwrap();
+        fs::remove_dir_all(boundary.host.join("aa")).unwrap();
+        boundary.link("../private", "aa");
+    };
+    let boundary = cached();
+    attack(&boundary);
+    assert!(!untracked(&boundary).contains("secret"), "git looks again");
+    let boundary = cached();
+    attack(&boundary);
+    age(&boundary);
+    assert!(untracked(&boundary).contains("secret"), "the control");
+    let boundary = cached();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    assert_eq!(boundary.compare(&baseline), [], "an ordinary link");
+    age(&boundary);
+    let found = move_all(&boundary, &baseline);
+    assert_eq!(found.iter().map(|one| &one.reason).collect::<Vec<_>>(), [&read("aa")]);
+    assert!(!untracked(&boundary).contains("secret"));
+}
