@@ -405,11 +405,16 @@ fn the_index_of_a_work_tree_is_compared_wherever_its_repository_lies() {
 
         let (boundary, there) = prepared();
         let baseline = boundary.baseline();
+        // The repository is another boundary, in which the work tree is not.
+        let repository =
+            Boundary { _top: tempfile::tempdir().unwrap(), host: boundary.host.with_file_name("main/.git") };
+        let repository_baseline = repository.baseline();
         // Ordinary work.
         boundary.write(".npmrc", "audit=false\n").write("a/b/file", "2").write("new", "1");
         git(&boundary.host, &["add", "-A"]);
         git(&boundary.host, &["commit", "-q", "-m", "second"]);
         assert_eq!(staged(&boundary, &baseline), [], "{flags:?}");
+        assert_eq!(staged(&repository, &repository_baseline), [], "{flags:?}");
         stage(&boundary, ".envrc");
         stage(&boundary, ".vscode/tasks.json");
         assert_eq!(staged(&boundary, &baseline), [(2, ".envrc".to_owned())], "{flags:?}");

@@ -194,3 +194,47 @@ fn root_shares_no_repository_of_its_own_with_the_worktree_of_another_user() {
     assert_eq!(said(&output), "", "{output:?}");
     assert!(error(&output).contains("it belongs to user 0, and the worktree to another one"), "{output:?}");
 }
+
+/// The index lies in the repository, and what it lists in the work tree: they are two shared directories.
+#[test]
+fn what_git_on_the_host_would_write_or_empty_because_of_the_index_of_a_worktree_is_found() {
+    let stage = "id=$(echo 'touch obeyed' | git hash-object -w --stdin); git update-index --add --cacheinfo 100644,$id,.envrc";
+    for caller in callers("the index of a worktree") {
+        let prepared = || {
+            let place = Place::new(caller);
+            set_up(&place);
+            let more = "mkdir a ~/mine; echo mine >~/mine/own; echo a >a/file; git add a; git commit -qm a";
+            assert!(place.outside(&["sh", "-ec", more]).status().unwrap().success());
+            let link = format!("rm -r a; ln -s {}/mine a", place.home().display());
+            (place, link)
+        };
+        let use_git = |place: &Place| {
+            let script = "git checkout -- .envrc; git sparse-checkout set src";
+            place.outside(&["sh", "-c", script]).output().unwrap();
+            (place.workspace().join(".envrc").exists(), place.home().join("mine/own").exists())
+        };
+        let (place, link) = prepared();
+        let attack = format!("{stage}; {link}");
+        assert!(place.outside(&["sh", "-ec", &attack]).status().unwrap().success());
+        assert_eq!(use_git(&place), (true, false), "the control, by {caller:?}");
+
+        let (place, link) = prepared();
+        let output = place.inside(&[""; 0], &["sh", "-ec", &format!("{stage}; {link}")]).output().unwrap();
+        assert!(output.status.success(), "by {caller:?}: {output:?}");
+        let said = error(&output);
+        assert!(
+            said.contains(
+                "index: it holds something else than lies there for 1 protected paths, such as .envrc"
+            ),
+            "{said}"
+        );
+        assert!(said.contains("workspace/a: it leads out of the shared directory"), "by {caller:?}: {said}");
+        assert!(use_git(&place).1, "by {caller:?}: {said}");
+        // Ordinary work.
+        let (place, _) = prepared();
+        let work = "echo audit=false >.npmrc; git rm -qr a; ln -s file a; git add -A; git commit -qm more";
+        let output = place.inside(&[""; 0], &["sh", "-ec", work]).output().unwrap();
+        assert!(output.status.success(), "by {caller:?}: {output:?}");
+        assert!(!error(&output).contains("the agent has made"), "by {caller:?}: {output:?}");
+    }
+}

@@ -76,7 +76,9 @@ impl Search<'_> {
     fn own_trees(&self, git: &Path) -> Vec<PathBuf> {
         let trees = self.seen_trees.range((git.to_path_buf(), None)..);
         let trees = trees.take_while(|(seen, _)| seen == git).filter_map(|(_, tree)| tree.clone());
-        let trees: Vec<PathBuf> = trees.collect();
+        // The data of a linked work tree look like a bare repository, and are no work tree.
+        let is_linked = beneath::stat(self.root, &git.join("commondir")).is_ok();
+        let trees: Vec<PathBuf> = trees.filter(|tree| !is_linked || tree != git).collect();
         let own: Vec<PathBuf> = trees.iter().filter(|tree| self.is_of(tree, git)).cloned().collect();
         if own.is_empty() { trees.into_iter().take(1).collect() } else { own }
     }
