@@ -125,6 +125,8 @@ impl Effective {
         let allow = profile.network.allow.take();
         let intercept = profile.network.intercept.take();
         let expose = profile.native.expose.take();
+        // What it shares comes beside the working directory, as what a flag shares does.
+        profile.has_shared_dirs = None;
         let mut merged = over(settings, profile);
         merged.network.allow = added(merged.network.allow, allow);
         merged.network.intercept = added(merged.network.intercept, intercept);
@@ -316,6 +318,20 @@ mod tests {
 
     fn merged(user: &str, project: &str) -> Effective {
         Effective::merge([layer(Scope::User, user), layer(Scope::Project, project)])
+    }
+
+    #[test]
+    fn what_a_profile_shares_does_not_take_the_place_of_the_working_directory() {
+        let instructions =
+            "[shared_dirs.notes]\nhost = \"CLAUDE.md\"\nguest = \"/x/CLAUDE.md\"\nmode = \"ro\"";
+        let with = |project: &str| {
+            let mut effective = merged("", project);
+            effective.with_profile(layer(Scope::Profile, instructions));
+            let settings = effective.settings();
+            (settings.has_shared_dirs.is_some(), settings.shared_dirs.contains_key("notes"))
+        };
+        assert_eq!(with(""), (false, true));
+        assert_eq!(with("[shared_dirs]"), (true, true), "the control");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use policy::classify::{EntryType, Reason, classify, concerns};
 use policy::protect::Protected;
 use policy::protect::table::{GROUPS, Treatment, built_in, is_known, rows};
 
-use crate::examples::EXAMPLES;
+use crate::examples::examples;
 
 const FILE: EntryType = EntryType::File { mode: 0o100_644 };
 
@@ -18,7 +18,7 @@ fn file(path: &str, content: &str) -> Option<Reason> {
 #[test]
 fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
     let mut shown = BTreeSet::new();
-    for (row, path, dangerous, harmless) in EXAMPLES {
+    for (row, path, dangerous, harmless) in examples() {
         assert!(file(path, dangerous).is_some(), "{path}: {dangerous}");
         // Of three, whatever they hold counts, and a policy is reported in any case.
         if ![".git/commondir", ".git/hooks", "$TMPDIR"].contains(row) {
@@ -82,7 +82,7 @@ fn what_no_list_knows_in_the_directory_of_a_program_counts() {
 #[test]
 fn every_row_is_protected_with_all_that_is_in_it() {
     let protected = Protected::new(&[], &[]).unwrap();
-    for (row, path, ..) in EXAMPLES {
+    for (row, path, ..) in examples() {
         let by = protected.matches(Path::new(path)).map(ToString::to_string);
         assert_eq!(by.as_deref(), Some(*row), "{path}");
     }

@@ -10,6 +10,7 @@ mod git_elsewhere;
 mod git_obeys;
 mod git_settings;
 mod git_staged;
+mod git_worktrees;
 mod known;
 mod listed;
 mod mounts;

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
-use std::{env, io, process};
+use std::{env, io};
 
 use anyhow::Context as _;
 use policy::plan::FileId;
@@ -11,6 +11,7 @@ use policy::text::escape;
 use sandbox::doctor::{self, Diagnosis, Patient};
 use sandbox::host::acting::ActingAs;
 use sandbox::host::identity::Identity;
+use sandbox::state::record::RunId;
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -19,7 +20,9 @@ use crate::ui::Ui;
 use crate::{directories, report};
 
 pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> {
-    let directory = env::temp_dir().join(format!("sandboxctl-doctor-{}", process::id()));
+    // Of a name that nobody can take beforehand.
+    let id = RunId::generate().context("cannot make a name for the sandbox")?;
+    let directory = env::temp_dir().join(format!("sandboxctl-doctor-{}", id.as_str()));
     let diagnosis = make(&directory, context.caller).and_then(|file_id| {
         let patient = Patient {
             process: context.process,

@@ -77,7 +77,7 @@ fn a_file_that_could_be_written_or_is_nothing_to_share_is_refused() {
             (format!("{}:/work/x:ro", path("home/.env")), "`.env` holds credentials"),
             (
                 format!("{}:/work/x:ro", path("beside/socket")),
-                "it is a socket; only a directory or a regular file",
+                "it is a socket, to which `--socket` and `[sockets]` let the agent connect",
             ),
             ("/etc/hosts:/work/x:ro".to_owned(), "`/etc` belongs to the system"),
             (format!("{}:/work/x:ro", path("workspace/inner.json")), "name it in `[protect] paths`"),

@@ -1,0 +1,98 @@
+//! Linked work trees: what git takes for theirs, and writes to or empties.
+
+use super::git_data::*;
+use super::*;
+
+#[test]
+fn a_linked_work_tree_that_leads_out_of_the_boundary_is_moved_aside() {
+    let (boundary, outside) = committed();
+    let there = outside.with_file_name("there");
+    fs::create_dir(&there).unwrap();
+    let dot_git = there.join(".git");
+    fs::write(&dot_git, "the user's own\n").unwrap();
+    let mine = outside.with_file_name("mine");
+    let here = |words: &[&str]| git(&boundary.host, words);
+    here(&["worktree", "add", "-q", mine.to_str().unwrap()]);
+    let baseline = boundary.baseline();
+    assert!(boundary.read_only().contains(&".git/worktrees/mine/gitdir".to_owned()));
+    here(&["worktree", "add", "-q", "tree"]);
+    assert_eq!(boundary.compare(&baseline), [], "neither the user's own nor an ordinary one");
+    let gitdir = ".git/worktrees/tree/gitdir";
+    // As `git worktree add` writes it inside.
+    for path in ["/workspace/tree/.git", "/tmp/no-such-directory-on-the-host/.git"] {
+        boundary.write(gitdir, &format!("{path}\n"));
+        assert_eq!(boundary.compare(&baseline), [], "{path}");
+    }
+    boundary.write(gitdir, &format!("{}\n", dot_git.display()));
+    here(&["worktree", "repair"]);
+    assert_ne!(fs::read_to_string(&dot_git).unwrap(), "the user's own\n", "the control: git writes there");
+    here(&["worktree", "remove", "--force", there.to_str().unwrap()]);
+    assert!(!there.exists(), "the control: git removes it");
+    fs::create_dir(&there).unwrap();
+    fs::write(&dot_git, "the user's own\n").unwrap();
+    fs::remove_dir_all(boundary.host.join("tree")).unwrap();
+    here(&["worktree", "add", "-q", "again"]);
+    let gitdir = ".git/worktrees/again/gitdir";
+    boundary.write(gitdir, &format!("{}\n", dot_git.display()));
+    let moved = move_all(&boundary, &baseline);
+    assert_eq!(moved.iter().map(|one| one.path.to_str().unwrap()).collect::<Vec<_>>(), [gitdir]);
+    here(&["worktree", "repair"]);
+    here(&["worktree", "prune"]);
+    assert_eq!(fs::read_to_string(&dot_git).unwrap(), "the user's own\n");
+    assert!(mine.join("file").exists(), "the user's own stays");
+}
+
+#[test]
+fn a_link_that_comes_to_lie_where_a_linked_work_tree_was_is_moved_aside() {
+    let prepared = || {
+        let (boundary, outside) = committed();
+        let there = outside.with_file_name("there");
+        fs::create_dir(&there).unwrap();
+        fs::write(there.join("mine"), "the user's own\n").unwrap();
+        // The user has removed it, and git would forget it some day.
+        git(&boundary.host, &["worktree", "add", "-q", "work/tree"]);
+        fs::remove_dir_all(boundary.host.join("work")).unwrap();
+        boundary.directory("old").link(&there, "old/tree").link(&there, "kept");
+        boundary.until_the_clock_is_past("kept");
+        (boundary, there)
+    };
+    let use_git = |boundary: &Boundary, there: &Path| {
+        git(&boundary.host, &["worktree", "repair"]);
+        let is_written = there.join(".git").exists();
+        git(&boundary.host, &["worktree", "remove", "--force", "work/tree"]);
+        (is_written, there.join("mine").exists())
+    };
+    let attack = |boundary: &Boundary, there: &Path, how: &str| match how {
+        "at it" => drop(symlink(there, boundary.directory("work").host.join("work/tree"))),
+        "above it" => {
+            let above = there.with_file_name("above");
+            fs::create_dir(&above).unwrap();
+            fs::rename(there, above.join("tree")).unwrap();
+            boundary.link(above, "work");
+        }
+        _ => fs::rename(boundary.host.join("old"), boundary.host.join("work")).unwrap(),
+    };
+    for (how, link) in [("at it", "work/tree"), ("above it", "work"), ("an old one", "work/tree")] {
+        let place = |there: &Path| {
+            let moved = there.with_file_name("above/tree");
+            if moved.exists() { moved } else { there.to_owned() }
+        };
+        let (boundary, there) = prepared();
+        attack(&boundary, &there, how);
+        assert_eq!(use_git(&boundary, &place(&there)), (true, false), "the control: git empties it, {how}");
+
+        let (boundary, there) = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary, &there, how);
+        let found = move_all(&boundary, &baseline);
+        let found: Vec<_> = found.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
+        assert_eq!(found, [(link, Origin::Created)], "{how}");
+        assert_eq!(use_git(&boundary, &place(&there)), (false, true), "{how}");
+    }
+    // What was there before, and what leads nowhere near, are nobody's business.
+    let (boundary, there) = prepared();
+    boundary.directory("work").link(&there, "work/tree");
+    let baseline = boundary.baseline();
+    boundary.link(&there, "work/other").link(&there, "other");
+    assert_eq!(boundary.compare(&baseline), []);
+}
