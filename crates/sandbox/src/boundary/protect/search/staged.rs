@@ -128,8 +128,9 @@ impl<'s> NestedBases<'s> {
         let (mut trees, mut data) = (BTreeSet::new(), BTreeSet::new());
         for base in search.reach.bases() {
             let Ok(inner) = base.path().strip_prefix(tree) else { continue };
-            // Beyond the bound, nobody looked at the start.
-            if inner == Path::new("") || search.reach.is_beyond(base.path()) {
+            // An index that lists a `.git` is none of git's. Beyond the bound, nobody looked at the start.
+            let is_dot_git = inner.iter().any(|name| name.eq_ignore_ascii_case(".git"));
+            if inner == Path::new("") || is_dot_git || search.reach.is_beyond(base.path()) {
                 continue;
             }
             match base {
