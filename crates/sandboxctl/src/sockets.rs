@@ -31,20 +31,22 @@ pub(crate) fn find(
         },
     };
     let shown = escape::path(&path);
+    // A variable that was named as a path is a common slip.
+    let is_variable = path.file_name().is_some_and(|name| context.env.contains_key(name));
+    let hint = if is_variable {
+        "`env:NAME` names the socket whose path a variable has"
+    } else {
+        "start the service that listens there"
+    };
+    let missing = unavailable(format!("`{shown}` does not exist"), Some(hint));
     match directories.follow(context, &path) {
         Ok(Lead::Found(found)) if found.kind == PathKind::Socket => Ok(found.path.clone()),
         Ok(Lead::Found(found)) => {
             let hint = "a directory or a file is shared by `--volume`";
             Err(unavailable(format!("`{shown}` is no socket, but {}", found.kind), Some(hint)))
         }
-        Ok(Lead::Missing(_)) => Err(unavailable(
-            format!("`{shown}` does not exist"),
-            Some("start the service that listens there"),
-        )),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(unavailable(
-            format!("`{shown}` does not exist"),
-            Some("start the service that listens there"),
-        )),
+        Ok(Lead::Missing(_)) => Err(missing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing),
         Err(error) => Err(unavailable(format!("`{shown}` cannot be examined: {error}"), None)),
     }
 }

@@ -180,7 +180,7 @@ pub enum ShareRule {
     OutsideAllowedRoot { root: PathBuf },
 }
 
-/// Decides whether a directory may be shared.
+/// Decides whether a directory may be shared. A socket may not, wherever it lies.
 ///
 /// 1. Both spellings, the given one on its face and the resolved one, pass the rules about places: not the
 ///    root, not a tree of the system, not a directory that many share, not a home or anything above it, not
@@ -194,6 +194,10 @@ pub fn validate(candidate: &ShareCandidate<'_>, caller: &Caller<'_>) -> Result<(
         refused: refused.to_owned(),
         rule,
     };
+    // Wherever it lies, this is the way to it.
+    if candidate.kind == PathKind::Socket {
+        return Err(refuse(candidate.resolved, ShareRule::Socket));
+    }
     let resolved = (candidate.resolved != candidate.given).then_some(candidate.resolved);
     for path in [Some(candidate.given), resolved].into_iter().flatten() {
         place(path, caller).map_err(|rule| refuse(path, rule))?;
@@ -210,7 +214,6 @@ pub fn validate(candidate: &ShareCandidate<'_>, caller: &Caller<'_>) -> Result<(
                 return Err(refuse(candidate.resolved, ShareRule::WritableFile));
             }
         }
-        (PathKind::Socket, _) => return Err(refuse(candidate.resolved, ShareRule::Socket)),
         (kind, _) => return Err(refuse(candidate.resolved, ShareRule::Special { kind })),
     }
     let resolved = candidate.resolved;

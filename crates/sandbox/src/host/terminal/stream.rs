@@ -31,7 +31,9 @@ pub enum StreamKind {
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     /// A directory leads to everything in it, and above.
-    #[error("it is a directory, from which everything on the host can be reached; redirect it to /dev/null")]
+    #[error(
+        "it is a directory, from which everything on the host can be reached; a pipe, a file or /dev/null would be allowed"
+    )]
     Directory,
     /// A device other than null, zero and full.
     #[error(
