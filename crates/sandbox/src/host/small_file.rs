@@ -46,7 +46,7 @@ pub(crate) fn beginning(path: &Path, length: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Creates a file with the rights that this thread has. Nothing is overwritten, and no link is written through; on the way to
-/// its directory links are followed as far as [`follow`] goes.
+/// its directory root follows no link of another user's.
 pub fn create_new(path: &Path) -> io::Result<File> {
     let name = path.file_name().ok_or(Errno::ISDIR)?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
