@@ -487,7 +487,7 @@ pub(crate) fn duplicate_inherited(fd: RawFd) -> io::Result<OwnedFd> {
 /// Duplicates a descriptor that the caller of this program has left open for it, close-on-exec. `EBADF` if it is not open, or
 /// if it closes when a program is executed: then this program has opened it itself.
 ///
-/// As for [`duplicate_inherited`], the number itself is not taken.
+/// As for every descriptor that is inherited, the number itself is not taken.
 pub fn duplicate_passed(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the call takes numbers and touches no memory, and closes no descriptor.
     // JUSTIFICATION: safe forms want a descriptor that is known to be open, which is the question here.
