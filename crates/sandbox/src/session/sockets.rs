@@ -6,6 +6,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -31,7 +32,11 @@ const MOST: usize = 128;
 /// How much of what one side has sent and the other has not taken is held, in bytes.
 const HELD: usize = 64 << 10;
 
-/// How long to wait for a service whose queue of connections is full before it is asked again.
+/// How many times as much is copied in one direction before others have their turn.
+const TURNS: usize = 16;
+
+/// How long to wait for what nothing tells: a service whose queue of connections was full, or descriptors that this process can have
+/// again.
 const RETRY: Duration = Duration::from_millis(20);
 
 /// Adds to a report which sockets of the host the agent reaches.
@@ -65,15 +70,16 @@ impl SocketRelays {
             listener.set_nonblocking(true)?;
             Ok(Listener { inside: listener, socket: socket.clone(), has_failed: false })
         });
-        let mut relays = Relays {
+        let relays = Relays {
             listeners: listeners.collect::<io::Result<_>>()?,
             caller,
             waiting: Vec::new(),
             connections: Vec::new(),
+            is_short: false,
             failed,
         };
         let stopped = Arc::clone(&stop);
-        let thread = thread::Builder::new().spawn(move || while relays.turn(stopped.as_fd()).is_ok() {})?;
+        let thread = thread::Builder::new().spawn(move || relays.serve(stopped.as_fd()))?;
         Ok(Self { stop, thread: Some(thread), failures })
     }
 
@@ -113,18 +119,34 @@ struct Listener {
 struct Relays {
     listeners: Vec<Listener>,
     caller: Identity,
-    /// Accepted, by the number of the socket, while the queue of the service is full.
+    /// Accepted, by the number of the socket, while the queue of the service is full or this process has no descriptor left.
     waiting: Vec<(usize, UnixStream)>,
     connections: Vec<Connection>,
+    /// Whether this process has no descriptor left, which poll(2) does not know.
+    is_short: bool,
     failed: Sender<String>,
 }
 
 impl Relays {
-    /// Waits for whatever happens next, and does it. `Err` is the end.
-    fn turn(&mut self, stop: BorrowedFd<'_>) -> Result<(), Errno> {
+    /// Serves until it is stopped.
+    fn serve(mut self, stop: BorrowedFd<'_>) {
+        loop {
+            match self.turn(stop) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return,
+                Err(errno) => {
+                    let _ = self.failed.send(format!("sockets of the host are no longer relayed: {errno}"));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits for whatever happens next, and does it.
+    fn turn(&mut self, stop: BorrowedFd<'_>) -> Result<ControlFlow<()>, Errno> {
         let mut fds = vec![PollFd::from_borrowed_fd(stop, PollFlags::IN)];
-        let has_room = self.connections.len() + self.waiting.len() < MOST;
-        let accepting = self.listeners.iter().filter(|_| has_room);
+        let accepts = !self.is_short && self.connections.len() + self.waiting.len() < MOST;
+        let accepting = self.listeners.iter().filter(|_| accepts);
         fds.extend(accepting.map(|one| PollFd::from_borrowed_fd(one.inside.as_fd(), PollFlags::IN)));
         for connection in &self.connections {
             // What nothing is wanted of is left out: poll(2) reports its end again and again.
@@ -132,43 +154,60 @@ impl Relays {
             fds.extend(ends.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events)));
         }
         let retry = Timespec { tv_sec: 0, tv_nsec: i64::from(RETRY.subsec_nanos()) };
-        match poll(&mut fds, (!self.waiting.is_empty()).then_some(&retry)) {
+        let is_untold = self.is_short || !self.waiting.is_empty();
+        match poll(&mut fds, is_untold.then_some(&retry)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
         if !fds[0].revents().is_empty() {
-            return Err(Errno::CANCELED);
+            return Ok(ControlFlow::Break(()));
         }
         drop(fds);
         self.connections.retain_mut(Connection::relay);
+        self.is_short = false;
         for (at, inside) in std::mem::take(&mut self.waiting) {
             self.connect(at, inside);
         }
         for at in 0..self.listeners.len() {
-            while self.connections.len() + self.waiting.len() < MOST {
-                let Ok((inside, _)) = self.listeners[at].inside.accept() else { break };
-                self.connect(at, inside);
+            // What is accepted needs more descriptors: who has none left accepts no more.
+            while !self.is_short && self.connections.len() + self.waiting.len() < MOST {
+                match self.listeners[at].inside.accept() {
+                    Ok((inside, _)) => self.connect(at, inside),
+                    Err(error) => {
+                        self.is_short = error.kind() != ErrorKind::WouldBlock;
+                        break;
+                    }
+                }
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Connects to the service. Where that fails, the connection inside closes, as that of a service which ends does.
     fn connect(&mut self, at: usize, inside: UnixStream) {
         let Listener { socket, has_failed, .. } = &mut self.listeners[at];
-        match connect(&socket.host, self.caller)
-            .and_then(|outside| Connection::new(inside.try_clone()?, outside))
-        {
-            Ok(connection) => self.connections.push(connection),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => self.waiting.push((at, inside)),
-            Err(error) => {
-                if !std::mem::replace(has_failed, true) {
-                    let host = escape::path(&socket.host);
-                    let _ = self.failed.send(format!("cannot connect to the socket {host}: {error}"));
-                }
+        let connected = match connect(&socket.host, self.caller) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return self.waiting.push((at, inside)),
+            // One of the others will end.
+            Err(error) if has_no_descriptor(&error) && !self.connections.is_empty() => {
+                self.is_short = true;
+                return self.waiting.push((at, inside));
             }
+            connected => connected.and_then(|outside| Connection::new(inside, outside)),
+        };
+        match connected {
+            Ok(connection) => self.connections.push(connection),
+            Err(error) if !std::mem::replace(has_failed, true) => {
+                let host = escape::path(&socket.host);
+                let _ = self.failed.send(format!("cannot connect to the socket {host}: {error}"));
+            }
+            Err(_) => {}
         }
     }
+}
+
+fn has_no_descriptor(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// Connects to a socket of the host as a user: by a path that has no links any more, so that whoever puts one there since is not followed.
@@ -242,9 +281,12 @@ impl Flow {
         !self.is_read && self.held.is_empty()
     }
 
-    /// Copies until one side has to be waited for. The other direction keeps its own end.
+    /// Copies until one side has to be waited for, or others have waited long enough. The other direction keeps its own end.
     fn relay(&mut self, mut from: &UnixStream, mut to: &UnixStream) {
-        while !self.is_over {
+        for _ in 0..TURNS {
+            if self.is_over {
+                return;
+            }
             if self.wants_more() {
                 self.held.resize(HELD, 0);
                 let read = from.read(&mut self.held);

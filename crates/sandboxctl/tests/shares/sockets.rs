@@ -209,6 +209,37 @@ print(len(answers), all(answers))
 }
 
 #[test]
+fn whoever_has_few_descriptors_serves_a_few_connections_at_a_time() {
+    // Each waits until all of them are there, and then for its turn.
+    const WAIT: &str = "
+import resource, socket
+resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))
+def connect():
+    s = socket.socket(socket.AF_UNIX); s.connect('/run/few.sock'); s.sendall(b'x'); return s
+all = [connect() for _ in range(100)]
+answers = []
+for s in all: answers.append(s.recv(1)); s.close()
+print(len(answers), set(answers))
+";
+    for caller in callers("few descriptors") {
+        let place = Place::new(caller);
+        let (path, listener) = listen(&place, "few.sock");
+        let server = serve(listener, 100, |mut stream| {
+            thread::spawn(move || {
+                let mut one = [0];
+                stream.read_exact(&mut one).and_then(|()| stream.write_all(&one))
+            });
+        });
+        let flag = format!("{}:/run/few.sock", path.display());
+        let run = place.run(&["--quiet", "--socket", &flag], &["python3", "-c", WAIT]);
+        let few = ["sh", "-c", "ulimit -S -n 80; exec \"$@\"", "sh"].map(Into::into).into_iter();
+        let output = place.outside(&few.chain(run).collect::<Vec<std::ffi::OsString>>()).output().unwrap();
+        assert_eq!(said(&output), "100 {b'x'}\n", "by {caller:?}: {output:?}");
+        server.join().unwrap();
+    }
+}
+
+#[test]
 fn a_service_sees_the_user_behind_sudo_and_a_link_that_is_put_there_is_not_followed() {
     if !is_there(Feature::Root, "services that see who connects") {
         return;
