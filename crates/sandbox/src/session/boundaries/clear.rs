@@ -224,16 +224,6 @@ pub(crate) fn clear_up(
     let mut scan = rescan(root, remembered, by, known, notice).inspect_err(|error| {
         warn(notice, remembered, format_args!("what the agent made could not be searched: {error}"));
     })?;
-    if !scan.is_whole {
-        warn(
-            notice,
-            remembered,
-            format_args!(
-                "not all that the agent made was searched, because there is too much of it: look at what is \
-                 new before a program of yours does"
-            ),
-        );
-    }
     if let Some(place) = elsewhere(root, remembered) {
         if !scan.findings.is_empty() {
             warn(notice, remembered, format_args!("the directory is {} now", escape::path(&place)));
@@ -260,6 +250,17 @@ pub(crate) fn clear_up(
         stuck.extend(move_all(root, remembered, &mut new, notice));
         is_restored = new.iter().any(|finding| finding.restored);
         scan.findings.extend(new);
+    }
+    scan.is_whole &= !is_restored;
+    if !scan.is_whole {
+        warn(
+            notice,
+            remembered,
+            format_args!(
+                "not all that the agent made was searched, because there is too much of it: look at what is \
+                 new before a program of yours does"
+            ),
+        );
     }
     Ok((scan, stuck))
 }
