@@ -186,8 +186,9 @@ impl Drop for GuardedStack {
 /// Forks a child that borrows this process's memory, and suspends this thread until the child has executed a program or
 /// ended (`CLONE_VM | CLONE_VFORK`, clone(2)): no page is copied for a process that gives all of them up at once.
 ///
-/// `child` gets its descriptor table, in which it may put what it likes. What it returns is its exit status; what it wrote to its captures is there when this returns: it goes on in place of
-/// this thread. Its stack is small, and ends at a page that kills it. A panic ends it.
+/// `child` gets its descriptor table, in which it may put what it likes. What it returns is its exit status; what it wrote to its
+/// captures is there when this returns: it goes on in place of this thread. Its stack is small, and ends at a page that kills it. A
+/// panic ends it.
 pub(crate) fn vfork(child: &mut dyn FnMut(OwnTable) -> i32) -> io::Result<i32> {
     extern "C" fn run(argument: *mut libc::c_void) -> libc::c_int {
         let child = argument.cast::<&mut dyn FnMut(OwnTable) -> i32>();

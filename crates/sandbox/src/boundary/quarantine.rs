@@ -93,10 +93,9 @@ pub(crate) fn set_aside_for(
         return Ok(Moved::Inert);
     }
     // The quarantine does not go into itself.
-    let slot =
-        if is_quarantine(&finding.path) { Err(Errno::NOSPC) } else { Slot::make(root, &finding.path, now) };
-    let slot = match slot {
-        Err(Errno::NOSPC | Errno::DQUOT | Errno::MLINK | Errno::NOMEM) => {
+    let made = (!is_quarantine(&finding.path)).then(|| Slot::make(root, &finding.path, now));
+    let slot = match made {
+        None | Some(Err(Errno::NOSPC | Errno::DQUOT | Errno::MLINK | Errno::NOMEM)) => {
             let renamed = rename_in_place(root, &finding.path, &from, name)
                 .map_err(failed("move aside", &finding.path));
             return renamed.map(|aside| {
@@ -105,7 +104,7 @@ pub(crate) fn set_aside_for(
                 moved
             });
         }
-        made => made.map_err(failed("make a place in", Path::new(QUARANTINE)))?,
+        Some(made) => made.map_err(failed("make a place in", Path::new(QUARANTINE)))?,
     };
     let original = original.filter(|original| slot.fill(*original).is_ok());
     let flags = original.map_or(RenameFlags::NOREPLACE, |_| RenameFlags::EXCHANGE);

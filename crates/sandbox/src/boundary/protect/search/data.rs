@@ -43,14 +43,7 @@ impl Search<'_> {
         let is_module = self.seen_from_repository(git) == Path::new(MODULE);
         let mut ahead = vec![PathBuf::new()];
         while let Some(directory) = ahead.pop() {
-            let entries = match self.entries_of_data(&root, &directory) {
-                Ok(entries) => entries,
-                Err(Errno::NOENT | Errno::NOTDIR) => continue,
-                Err(errno) => {
-                    self.unreadable(&git.join(directory), errno);
-                    continue;
-                }
-            };
+            let Some(entries) = self.entries_of_data(&root, git, &directory) else { continue };
             // The listing ends early too.
             if self.is_out_of_time() {
                 return self.reach.forget(&self.base);
@@ -105,14 +98,7 @@ impl Search<'_> {
         let mut leads_out = false;
         let mut ahead = vec![PathBuf::new()];
         while let Some(directory) = ahead.pop() {
-            let entries = match self.entries_of_data(&root, &directory) {
-                Ok(entries) => entries,
-                Err(Errno::NOENT | Errno::NOTDIR) => continue,
-                Err(errno) => {
-                    self.unreadable(&objects.join(directory), errno);
-                    continue;
-                }
-            };
+            let Some(entries) = self.entries_of_data(&root, objects, &directory) else { continue };
             for (name, kind) in entries {
                 if self.is_out_of_time() {
                     return leads_out;
@@ -150,8 +136,14 @@ impl Search<'_> {
         self.unexpected.insert(unexpected);
     }
 
-    /// Lists the entries of a directory of git's data that may matter.
-    fn entries_of_data(&self, root: &OwnedFd, directory: &Path) -> Result<Vec<(OsString, FileType)>, Errno> {
+    /// Lists the entries of a directory of git's data beneath `base` that may matter; `None` where there is none, or where it cannot be
+    /// read, which is noted.
+    fn entries_of_data(
+        &mut self,
+        root: &OwnedFd,
+        base: &Path,
+        directory: &Path,
+    ) -> Option<Vec<(OsString, FileType)>> {
         // Elsewhere all files are data.
         let is_classified =
             directory == Path::new("") || directory == Path::new("info") || directory.starts_with("refs");
@@ -160,9 +152,21 @@ impl Search<'_> {
                 || kind != FileType::RegularFile
                 || SIGNS.iter().chain(&OBEYED).any(|sign| name == *sign)
         };
-        let listing = beneath::listing(root, directory)?;
-        let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
-        entries.filter(|entry| entry.as_ref().map_or(true, |(name, kind)| matters(name, *kind))).collect()
+        let list = || {
+            let listing = beneath::listing(root, directory)?;
+            let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
+            let entries =
+                entries.filter(|entry| entry.as_ref().map_or(true, |(name, kind)| matters(name, *kind)));
+            entries.collect::<Result<Vec<_>, Errno>>()
+        };
+        match list() {
+            Ok(entries) => Some(entries),
+            Err(Errno::NOENT | Errno::NOTDIR) => None,
+            Err(errno) => {
+                self.unreadable(&base.join(directory), errno);
+                None
+            }
+        }
     }
 
     /// Returns the hash that names objects: of a linked work tree, the repository that it belongs to says it, and nothing
