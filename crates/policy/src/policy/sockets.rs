@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::environment::socket_variable;
 use super::facts::HostFacts;
-use crate::config::Config;
-use crate::config::problem::{Location, Problem, ProblemCode};
+use crate::config::problem::{Located, Location, Problem, ProblemCode};
+use crate::config::{Config, SocketTable};
 use crate::plan::{self, BoundaryMode, Provider, Variable};
 use crate::rules::path::normalise;
 use crate::rules::socket::{GuestSocket, SocketSource};
@@ -36,7 +36,7 @@ impl SocketRequest {
 
 /// Lists them.
 pub(super) fn wanted(config: &Config, problems: &mut Vec<Problem>) -> Vec<SocketRequest> {
-    let request = |(name, table): (&String, &crate::config::problem::Located<crate::config::SocketTable>)| {
+    let request = |(name, table): (&String, &Located<SocketTable>)| {
         Some(SocketRequest {
             name: name.clone(),
             source: table.value.host.as_ref()?.value.clone(),
@@ -62,54 +62,61 @@ pub(super) fn lowered(
     provider: Provider,
     problems: &mut Vec<Problem>,
 ) -> (Vec<plan::Socket>, Vec<Variable>) {
-    let (mut sockets, mut variables) = (Vec::<plan::Socket>::new(), Vec::new());
+    let (mut sockets, mut variables) = (Vec::new(), Vec::new());
     for one in wanted {
-        let host = match facts.sockets.get(&one.name) {
-            Some(Ok(host)) => host,
-            Some(Err(missing)) => {
-                let problem = one.problem(ProblemCode::Host, missing.reason.clone());
-                problems.push(Problem { hint: missing.hint.clone(), ..problem });
-                continue;
+        match socket(one, facts, boundaries, provider, &sockets) {
+            Ok(socket) => {
+                let value = || socket.guest.clone().into_os_string();
+                variables.extend(one.variable.clone().map(|name| Variable { name, value: value() }));
+                sockets.push(socket);
             }
-            None => {
-                problems.push(one.problem(ProblemCode::Host, "it was not looked up".to_owned()));
-                continue;
-            }
-        };
-        if let Some(boundary) = where_written(one, host, boundaries) {
-            let message = format!(
-                "{} lies in `{boundary}`, which the agent can write: it could put a link to any other socket there",
-                escape::path(host)
-            );
-            let problem = one.problem(ProblemCode::Refused, message);
-            problems.push(
-                problem.hinting("have the service listen elsewhere, such as in /run or $XDG_RUNTIME_DIR"),
-            );
-            continue;
+            Err(problem) => problems.push(*problem),
         }
-        let guest = match one.guest.clone().map_or_else(|| GuestSocket::of(host, &one.name), Ok) {
-            Ok(guest) => guest.as_path().to_owned(),
-            Err(error) => {
-                problems.push(one.problem(ProblemCode::InvalidValue, error.to_string()));
-                continue;
-            }
-        };
-        // Without isolation the agent connects to the socket itself.
-        let guest = if provider == Provider::Local { host.clone() } else { guest };
-        if let Some(taken) = taken_by(&guest, &sockets, boundaries, provider) {
-            let message = format!("nothing can be at {}: `{taken}` is there", escape::path(&guest));
-            problems.push(one.problem(ProblemCode::Conflict, message).hinting("choose another `guest`"));
-            continue;
-        }
-        if let Some(name) = &one.variable {
-            variables.push(Variable { name: name.clone(), value: guest.clone().into_os_string() });
-        }
-        sockets.push(plan::Socket { name: one.name.clone(), host: host.clone(), guest });
     }
     if provider == Provider::Local {
         sockets.clear();
     }
     (sockets, variables)
+}
+
+/// Lowers one, beside these others.
+fn socket(
+    wanted: &SocketRequest,
+    facts: &HostFacts,
+    boundaries: &[plan::Boundary],
+    provider: Provider,
+    others: &[plan::Socket],
+) -> Result<plan::Socket, Box<Problem>> {
+    let host = match facts.sockets.get(&wanted.name) {
+        Some(Ok(host)) => host.clone(),
+        Some(Err(missing)) => {
+            let problem = wanted.problem(ProblemCode::Host, missing.reason.clone());
+            return Err(Box::new(Problem { hint: missing.hint.clone(), ..problem }));
+        }
+        None => return Err(Box::new(wanted.problem(ProblemCode::Host, "it was not looked up".to_owned()))),
+    };
+    if let Some(boundary) = where_written(wanted, &host, boundaries) {
+        let message = format!(
+            "{} lies in `{boundary}`, which the agent can write: it could put a link to any other socket there",
+            escape::path(&host)
+        );
+        let hint = "have the service listen elsewhere, such as in /run or $XDG_RUNTIME_DIR";
+        return Err(Box::new(wanted.problem(ProblemCode::Refused, message).hinting(hint)));
+    }
+    if provider == Provider::Local {
+        // Without isolation the agent connects to the socket itself.
+        return Ok(plan::Socket { name: wanted.name.clone(), guest: host.clone(), host });
+    }
+    let guest = wanted.guest.clone().map_or_else(|| GuestSocket::of(&host, &wanted.name), Ok);
+    let guest = guest.map_err(|error| wanted.problem(ProblemCode::InvalidValue, error.to_string()))?;
+    let guest = guest.as_path().to_owned();
+    if let Some(taken) = taken_by(&guest, others, boundaries) {
+        let message = format!("nothing can be at {}: `{taken}` is there", escape::path(&guest));
+        return Err(Box::new(
+            wanted.problem(ProblemCode::Conflict, message).hinting("choose another `guest`"),
+        ));
+    }
+    Ok(plan::Socket { name: wanted.name.clone(), host, guest })
 }
 
 /// Returns the writable boundary that a socket lies in, as its path is written or by where that leads.
@@ -131,16 +138,10 @@ fn where_written<'b>(
 }
 
 /// Returns what else is where a socket would be, or on the way there.
-fn taken_by(
-    guest: &Path,
-    sockets: &[plan::Socket],
-    boundaries: &[plan::Boundary],
-    provider: Provider,
-) -> Option<String> {
+fn taken_by(guest: &Path, sockets: &[plan::Socket], boundaries: &[plan::Boundary]) -> Option<String> {
     let overlaps = |other: &Path| guest.starts_with(other) || other.starts_with(guest);
     let sockets = sockets.iter().map(|socket| (&socket.name, &socket.guest));
     let boundaries = boundaries.iter().map(|boundary| (&boundary.name, &boundary.guest));
-    let boundaries = boundaries.filter(|_| provider != Provider::Local);
     let mut all = sockets.chain(boundaries);
     all.find(|(_, other)| overlaps(other)).map(|(name, _)| name.clone())
 }
