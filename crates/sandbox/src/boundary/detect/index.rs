@@ -15,8 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::boundary::detect::finding::Origin;
 use crate::boundary::protect::mounts::Mounts;
-use crate::boundary::protect::path_list::MAX_HIDDEN;
-use crate::boundary::protect::path_list::{LinkOut, ListContent, PathList, Staged};
+use crate::boundary::protect::path_list::{LinkOut, ListContent, MAX_HIDDEN, PathList, Staged};
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
 

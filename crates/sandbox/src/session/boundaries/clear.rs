@@ -236,13 +236,8 @@ pub(crate) fn clear_up(
         if !is_restored {
             break;
         }
-        let again = rescan(root, remembered, by, known, notice).inspect_err(|error| {
-            warn(
-                notice,
-                remembered,
-                format_args!("what the agent made could not be searched behind what was put back: {error}"),
-            );
-        })?;
+        // What was found before is reported in any case.
+        let Ok(again) = rescan(root, remembered, by, known, notice) else { break };
         scan.is_whole &= again.is_whole;
         let is_known =
             |one: &Finding| scan.findings.iter().any(|old| old.path == one.path && old.aside.is_none());
