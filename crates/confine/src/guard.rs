@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::SigSet;
-use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
+use nix::unistd::{getpgrp, getpid};
+use rustix::process::{Signal, kill_current_process_group};
 
 /// The argument by which the program of PID 1 guards the group that it leads. A directory to remove may follow.
 pub const ARGUMENT: &str = "--guard";

@@ -431,7 +431,7 @@ pub fn leave_behind() -> Result<(), Errno> {
 
     // 3. The terminal. Not by a session of its own: a process can be in no group of another session, and its guard ends it by
     //    its group.
-    if rustix::process::getsid(None)? == rustix::process::getpid() {
+    if leads_session() {
         return Ok(());
     }
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -445,6 +445,14 @@ pub fn leave_behind() -> Result<(), Errno> {
         Err(Errno::NXIO) => Ok(()),
         Err(errno) => Err(errno),
     }
+}
+
+/// Says whether this process leads its session.
+///
+/// By numbers: the session of a process is 0 where its leader is in another pid namespace (pid_namespaces(7)), which rustix
+/// takes for impossible.
+pub(crate) fn leads_session() -> bool {
+    nix::unistd::getsid(None) == Ok(nix::unistd::getpid())
 }
 
 /// Has a child do that, as the user that it is started as, before it executes its program.

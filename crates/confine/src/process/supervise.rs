@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{getpgrp, getpid, getsid, setpgid, setsid, tcgetpgrp, tcsetpgrp};
+use nix::unistd::{getpgrp, getpid, setpgid, setsid, tcgetpgrp, tcsetpgrp};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -114,7 +114,7 @@ pub fn run(supervised: Supervised) -> io::Result<u8> {
 
     // 2. Orphans come to PID 1 by themselves, and to another process only if it asks.
     let first = getpid().as_raw() == 1;
-    let above_all = first || getsid(None)? == getpid();
+    let above_all = first || sys::leads_session();
     if !first {
         set_child_subreaper(Some(rustix::process::getpid()))?;
     }

@@ -8,6 +8,8 @@ use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use crate::sys;
+
 /// Both sides of a new pty.
 #[derive(Debug)]
 pub struct Pty {
@@ -19,7 +21,7 @@ pub struct Pty {
 
 /// Makes a terminal that was opened outside the controlling terminal of this process, which becomes a session leader.
 pub(crate) fn set_controlling(stream: BorrowedFd<'_>) -> Result<(), Errno> {
-    if rustix::process::getsid(None)? != rustix::process::getpid() {
+    if !sys::leads_session() {
         rustix::process::setsid()?;
     }
     rustix::process::ioctl_tiocsctty(stream)

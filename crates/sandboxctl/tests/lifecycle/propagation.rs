@@ -6,8 +6,11 @@ use crate::machine::{Caller, callers};
 use crate::place::Place;
 
 /// Runs a sandbox, mounts something in its shared directory meanwhile, and looks for what has passed in either direction.
+///
+/// The mounts of a host that shares them already are private first: what else is mounted there meanwhile would come here.
 const SCRIPT: &str = r#"
 set -eu
+mount --make-rshared /
 notes=$1; workspace=$2; shift 2
 grep -q ' / / .* shared:' /proc/self/mountinfo || { echo 'no shared mount: the test shows nothing'; exit 1; }
 cat /proc/self/mountinfo > "$notes/before"
@@ -40,7 +43,7 @@ fn no_mount_passes_between_a_sandbox_and_its_host() {
         fs::create_dir(place.workspace().join("sub")).unwrap();
         fs::create_dir(place.path("notes")).unwrap();
         let inside = ["sh", "-c", "echo ready; read -r go; ls sub | wc -l"];
-        let words = ["unshare", "--mount", "--propagation", "shared", "sh", "-c", SCRIPT, "sh"];
+        let words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"];
         let mut words: Vec<std::ffi::OsString> = words.map(Into::into).into();
         words.extend([place.path("notes").into(), place.workspace().into()]);
         words.extend(place.run(&["--quiet"], &inside));

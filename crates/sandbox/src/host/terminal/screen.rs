@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::unistd::{getpgrp, tcgetpgrp};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios, Winsize};
@@ -82,9 +83,12 @@ impl Drop for Screen {
     }
 }
 
+/// Says whether this process is in the foreground of a terminal, or the terminal is not its own.
+///
+/// Both are 0 where their leader is in another pid namespace (pid_namespaces(7)), which rustix takes for impossible.
 fn in_foreground(terminal: impl AsFd) -> bool {
-    let Ok(foreground) = rustix::termios::tcgetpgrp(terminal) else { return true };
-    foreground == rustix::process::getpgrp()
+    let Ok(foreground) = tcgetpgrp(terminal) else { return true };
+    foreground == getpgrp()
 }
 
 /// Stops this process as the kernel would have, had the signal not been blocked; returns once it goes on.

@@ -370,8 +370,15 @@ fn programs_of_the_user_behind_sudo_get_nothing_of_the_shell_that_root_calls_fro
     let become_user = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"].map(OsString::from);
     let alone: Vec<_> = become_user.into_iter().chain([taken.clone().into()]).collect();
     assert_eq!(told(&alone), "ran\nfile\nkey\nterminal\n", "the control");
-    assert_eq!(told(&place.run(&[""; 0], &["true"])), "ran\n", "a command of a secret's");
-    assert_eq!(told(&[place.path("sandboxctl").into(), "build".into()]), "ran\n", "a build");
+    // In a pid namespace of its own a process has a session whose leader it cannot name.
+    let apart = ["unshare", "--pid", "--fork", "--mount-proc"];
+    for before in [[].as_slice(), &apart] {
+        let call = |words: Vec<OsString>| before.iter().map(OsString::from).chain(words).collect::<Vec<_>>();
+        let run = call(place.run(&[""; 0], &["true"]));
+        assert_eq!(told(&run), "ran\n", "a command of a secret's, {before:?}");
+        let build = call(vec![place.path("sandboxctl").into(), "build".into()]);
+        assert_eq!(told(&build), "ran\n", "a build, {before:?}");
+    }
 }
 
 #[test]
