@@ -449,7 +449,7 @@ pub fn leave_behind() -> Result<(), Errno> {
 
 /// Says whether this process leads its session.
 ///
-/// By numbers: the session of a process is 0 where its leader is in another pid namespace (pid_namespaces(7)), which rustix
+/// By numbers: the session of a process is 0 where its leader is in another pid namespace (`pid_namespaces(7)`), which rustix
 /// takes for impossible.
 pub(crate) fn leads_session() -> bool {
     nix::unistd::getsid(None) == Ok(nix::unistd::getpid())

@@ -17,6 +17,7 @@ use crate::refusal::Refusal;
 use crate::refused::{Refused, RefusedHosts};
 use crate::seen::Seen;
 use crate::traffic::Traffic;
+use crate::unreached::{Tell, Unreached, UnreachedHosts};
 
 /// How much of a text of the sandbox's a line holds, in characters. No name is longer.
 const MAX_TEXT: usize = 300;
@@ -77,6 +78,7 @@ struct Inner {
     lines: Box<dyn Write + Send>,
     counts: Counts,
     refused: RefusedHosts,
+    unreached: UnreachedHosts,
     /// Refusals that were recorded lately.
     seen: Seen<What>,
 }
@@ -378,9 +380,14 @@ impl Drop for Sent<'_> {
 impl Audit {
     /// Makes one that writes its lines there, each with one call; [`crate::rotate::Rotated`] keeps them within bounds.
     pub fn new(lines: impl Write + Send + 'static) -> Self {
-        let (counts, refused, seen) = Default::default();
-        let inner = Inner { lines: Box::new(lines), counts, refused, seen };
+        let (counts, refused, unreached, seen) = Default::default();
+        let inner = Inner { lines: Box::new(lines), counts, refused, unreached, seen };
         Self { inner: Mutex::new(inner), passed: AtomicU64::new(0) }
+    }
+
+    /// Has somebody told of the first hosts that a rule allows and that are not reached. Nothing waits for them.
+    pub fn tell_unreached(&self, tell: Tell) {
+        self.inner().unreached.tell(tell);
     }
 
     /// Returns what has happened until now.
@@ -397,6 +404,11 @@ impl Audit {
     /// Returns which hosts no rule has allowed, the most wanted first.
     pub fn refused_hosts(&self) -> Vec<Refused> {
         self.inner().refused.listing()
+    }
+
+    /// Returns which hosts a rule allows and were not reached, the most wanted first.
+    pub fn unreached_hosts(&self) -> Vec<Unreached> {
+        self.inner().unreached.listing()
     }
 
     /// Records what was not connected.
@@ -476,6 +488,7 @@ impl Audit {
         if matches!(refusal, Refusal::Rule(_)) {
             inner.refused.add(&open.host, open.port);
         }
+        inner.unreached.add(&open.host, open.port, refusal);
         if inner.seen.is_over(now) {
             inner.write_repeated();
         }

@@ -46,3 +46,4 @@ pub mod tls;
 mod traffic;
 mod transparent;
 mod tunnel;
+pub mod unreached;

@@ -200,6 +200,14 @@ impl Refusal {
         }
     }
 
+    /// Returns whether it is the way to the host that has failed, and neither a rule nor what the sandbox does.
+    pub(crate) fn is_of_the_way(&self) -> bool {
+        matches!(
+            self,
+            Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) | Self::Parent(_) | Self::Tls(_)
+        )
+    }
+
     /// Describes it in JSON: the host, the rule that is missing, how a person allows it, and that to try again does not help. The
     /// sandbox is that of this name.
     pub fn to_json(&self, sandbox: Option<&str>, host: &str, port: u16) -> String {

@@ -80,6 +80,8 @@ pub enum EgressEvent {
     Failed(String),
     /// The certificate in PEM of the authority that it has made, where it ends TLS itself. The key is nowhere else.
     Authority(Vec<u8>),
+    /// A rule allows this host, which is named with its port, and it was not reached for the first time.
+    Unreached { target: String, why: String },
     /// The sandbox has ended, and this is what has passed.
     Ended(EgressEnd),
 }

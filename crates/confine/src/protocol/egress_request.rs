@@ -68,6 +68,8 @@ pub struct EgressRules {
     pub deny: Vec<RuleInForce>,
     /// The most wanted first.
     pub refused: Vec<RefusedHost>,
+    /// The most wanted first.
+    pub unreached: Vec<UnreachedHost>,
 }
 
 /// A rule as it travels: the form of its origin in JSON says its own types, which frames do not.
@@ -109,6 +111,16 @@ pub struct RuleInForce {
     pub rule: EgressRule,
     /// `None` is until the sandbox ends.
     pub seconds_left: Option<u64>,
+}
+
+/// A host that a rule allows and that was not reached.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct UnreachedHost {
+    pub host: String,
+    pub port: u16,
+    pub count: u64,
+    /// Why not, the first time.
+    pub why: String,
 }
 
 /// A host that no rule has allowed when it was asked for.

@@ -19,7 +19,8 @@ pub use self::egress::{
     RouteCredential, RouteSpec,
 };
 pub use self::egress_request::{
-    EgressAnswer, EgressQuestion, EgressRequest, EgressRule, EgressRules, MAX_HOSTS, RefusedHost, RuleInForce,
+    EgressAnswer, EgressQuestion, EgressRequest, EgressRule, EgressRules, MAX_HOSTS, RefusedHost,
+    RuleInForce, UnreachedHost,
 };
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{

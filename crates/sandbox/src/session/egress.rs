@@ -96,8 +96,10 @@ pub(crate) struct EgressProxy {
     authority: Option<Vec<u8>>,
     /// Why it cannot serve.
     failure: Option<String>,
-    /// What nobody has been told yet.
+    /// That it has ended, where nobody has been told yet.
     warning: Option<String>,
+    /// The hosts that were not reached, of which nobody has been told yet.
+    unreached: Vec<String>,
     is_gone: bool,
     _live: LiveSocket,
 }
@@ -172,6 +174,7 @@ impl EgressProxy {
                 authority: None,
                 failure: None,
                 warning: None,
+                unreached: Vec::new(),
                 is_gone: false,
                 _live: live,
             })
@@ -230,6 +233,9 @@ impl EgressProxy {
         match self.control.receive::<EgressEvent>() {
             Ok(Some(EgressEvent::Failed(reason))) => self.failure = Some(reason),
             Ok(Some(EgressEvent::Authority(certificate))) => self.authority = Some(certificate),
+            Ok(Some(EgressEvent::Unreached { target, why })) => {
+                self.unreached.push(format!("{target} is allowed, and was not reached: {why}"));
+            }
             Ok(Some(EgressEvent::Ended(end))) => self.end = Some(end),
             Ok(None) | Err(_) => {
                 self.is_gone = true;
@@ -247,6 +253,11 @@ impl EgressProxy {
         self.warning.take()
     }
 
+    /// Takes what was not reached.
+    pub(crate) fn take_unreached(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unreached)
+    }
+
     /// Waits for its end, once that of PID 1 has closed its lifeline, and returns how much has passed; `None` where it does not
     /// say, which is worth a warning.
     pub(crate) fn finish(mut self, notice: &mut dyn FnMut(Notice)) -> Option<EgressCounts> {
@@ -259,6 +270,9 @@ impl EgressProxy {
                 Ok(1..) => self.on_ready(),
                 Ok(0) | Err(_) => break,
             }
+        }
+        for unreached in self.take_unreached() {
+            notice(Notice::Warning(unreached));
         }
         if self.end.is_none() && !was_gone && self.failure.is_none() {
             notice(Notice::Warning(

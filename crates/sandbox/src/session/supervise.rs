@@ -218,6 +218,10 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
                 if let Some(warning) = egress.take_warning() {
                     (watch.notice)(Notice::Warning(warning));
                 }
+                // A program that has the whole screen goes on: it is told at the end.
+                for warning in relay.is_none().then(|| egress.take_unreached()).into_iter().flatten() {
+                    (watch.notice)(Notice::Warning(warning));
+                }
             }
         }
     }

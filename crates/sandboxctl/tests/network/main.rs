@@ -15,6 +15,7 @@ mod refused;
 mod requests;
 mod secrets;
 mod transparent;
+mod unreached;
 
 #[path = "../support/machine.rs"]
 mod machine;

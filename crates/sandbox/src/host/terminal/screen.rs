@@ -85,7 +85,7 @@ impl Drop for Screen {
 
 /// Says whether this process is in the foreground of a terminal, or the terminal is not its own.
 ///
-/// Both are 0 where their leader is in another pid namespace (pid_namespaces(7)), which rustix takes for impossible.
+/// Both are 0 where their leader is in another pid namespace (`pid_namespaces(7)`), which rustix takes for impossible.
 fn in_foreground(terminal: impl AsFd) -> bool {
     let Ok(foreground) = tcgetpgrp(terminal) else { return true };
     foreground == getpgrp()

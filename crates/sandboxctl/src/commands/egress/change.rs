@@ -1,6 +1,6 @@
 //! `egress allow`, `deny`, `forget` and `list`: the rules of sandboxes while they run.
 
-use confine::protocol::{EgressRequest, EgressRules, RefusedHost, RuleInForce};
+use confine::protocol::{EgressRequest, EgressRules, RefusedHost, RuleInForce, UnreachedHost};
 use policy::rules::limits;
 use policy::rules::network::preset::not_bare;
 use policy::rules::network::{HostError, HostRule};
@@ -23,6 +23,7 @@ struct Listing<'a> {
     allow: Vec<Listed>,
     deny: Vec<Listed>,
     refused: Vec<RefusedHost>,
+    unreached: Vec<UnreachedHost>,
     /// What was refused, as a line for `[network]` of sandbox.toml; null where nothing was.
     toml: Option<String>,
 }
@@ -84,7 +85,7 @@ fn list_sandboxes(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> 
         Living::all(&context.state(), context.caller).map_err(|error| failure(context, "", error))?;
     // One that ends meanwhile is none of them.
     let listed = living.into_iter().filter_map(|(sandbox, living)| {
-        let EgressRules { allow, deny, refused } = living.ask(&EgressRequest::List).ok()?;
+        let EgressRules { allow, deny, refused, .. } = living.ask(&EgressRequest::List).ok()?;
         Some(ListedSandbox { sandbox, allow: allow.len(), deny: deny.len(), refused: refused.len() })
     });
     let listed: Vec<_> = listed.collect();
@@ -120,9 +121,10 @@ fn send(
 ) -> Result<ExitCode, CommandError> {
     let living = Living::find(&context.state(), context.caller, name);
     let rules = living.and_then(|living| living.ask(request));
-    let EgressRules { allow, deny, refused } = rules.map_err(|error| failure(context, name, error))?;
+    let EgressRules { allow, deny, refused, unreached } =
+        rules.map_err(|error| failure(context, name, error))?;
     let [allow, deny] = [allow, deny].map(|rules| rules.into_iter().map(Listed::from).collect());
-    ui.data(&Listing { sandbox: name, allow, deny, toml: toml(&refused), refused }, text)?;
+    ui.data(&Listing { sandbox: name, allow, deny, toml: toml(&refused), refused, unreached }, text)?;
     Ok(ExitCode::Success)
 }
 
@@ -166,7 +168,7 @@ fn runs_in_an_engine(context: &Context, name: &str) -> bool {
 }
 
 fn shown(listing: &Listing<'_>) -> String {
-    let Listing { allow, deny, refused, .. } = listing;
+    let Listing { allow, deny, refused, unreached, .. } = listing;
     let rule = |list: &str, Listed { rule, seconds_left }: &Listed| {
         let preset = rule.preset.map(|preset| format!(" ({preset})")).unwrap_or_default();
         let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
@@ -177,6 +179,9 @@ fn shown(listing: &Listing<'_>) -> String {
     text.extend(refused.iter().map(|RefusedHost { host, port, count }| match port {
         0 => format!("refused  {host}  {count}x looked up\n"),
         port => format!("refused  {host}:{port}  {count}x\n"),
+    }));
+    text.extend(unreached.iter().map(|UnreachedHost { host, port, count, why }| {
+        format!("failed   {host}:{port}  {count}x  {}\n", why.escape_debug())
     }));
     let toml = listing.toml.iter();
     text.extend(toml.map(|toml| format!("\n# what was refused, for [network] in sandbox.toml\n{toml}\n")));

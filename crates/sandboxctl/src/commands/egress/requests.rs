@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use confine::protocol::{
     ControlSocket, EgressAnswer, EgressQuestion, EgressRequest, EgressRules, EnvEntry, MAX_HOSTS,
-    RefusedHost, RuleInForce,
+    RefusedHost, RuleInForce, UnreachedHost,
 };
 use egress::audit::{ChangeOfRules, Changed};
 use egress::changes::ChangingRules;
@@ -206,7 +206,14 @@ impl Requests {
             port: refused.port,
             count: refused.count,
         });
-        EgressRules { allow: list(Decision::Allow), deny: list(Decision::Deny), refused: refused.collect() }
+        let unreached = self.proxy.audit().unreached_hosts().into_iter().map(|one| UnreachedHost {
+            host: one.host.to_string(),
+            port: one.port,
+            count: one.count,
+            why: one.why,
+        });
+        let [allow, deny] = [Decision::Allow, Decision::Deny].map(list);
+        EgressRules { allow, deny, refused: refused.collect(), unreached: unreached.collect() }
     }
 }
 
