@@ -41,6 +41,13 @@ pub enum Reason {
         /// One of them.
         example: String,
     },
+    /// An index of git that holds something for paths that are hidden inside.
+    TracksHidden {
+        /// For how many paths that it did not before.
+        files: usize,
+        /// One of them.
+        example: String,
+    },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
     HidesByLines {
         /// How many.
@@ -114,6 +121,11 @@ impl fmt::Display for Reason {
                 f,
                 "it holds something else than lies there for {files} protected paths, such as {example}, and `git checkout -- .` or \
                  `git stash` writes it"
+            ),
+            Self::TracksHidden { files, example } => write!(
+                f,
+                "it has git track {files} more paths that are hidden inside, such as {example}: `git commit -a` records what they hold, where \
+                 the next command inside reads it; `git rm -f --cached -- {example}` takes one out"
             ),
             Self::HidesByLines { lines, example } => write!(
                 f,

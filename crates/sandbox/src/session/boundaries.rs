@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use confine::report::Report;
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, FileId, Plan};
+use policy::rules::hide::HidePatterns;
 use policy::text::escape;
 use tracing::debug;
 
@@ -151,16 +152,18 @@ impl<'a> Boundaries<'a> {
                 all.push(mounts.hiding(hidden));
                 continue;
             }
-            let take = |mounts: &Mounts| {
+            let patterns = HidePatterns::of(&boundary.hide);
+            let take = |mounts: &mut Mounts| {
+                mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&root, &patterns));
                 Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))
             };
-            let (mut baseline, mut linked) = take(&mounts)?;
+            let (mut baseline, mut linked) = take(&mut mounts)?;
             if !linked.paths.is_empty() {
                 break_hard_links(boundary, &root, &linked)?;
                 coverage.add_copies(boundary, &linked.paths);
                 // They are other files now.
                 mounts = search::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
-                (baseline, linked) = take(&mounts)?;
+                (baseline, linked) = take(&mut mounts)?;
             }
             coverage.add(boundary, &walk, &mounts);
             if linked.may_be_more || !linked.paths.is_empty() {

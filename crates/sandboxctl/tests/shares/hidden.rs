@@ -209,3 +209,48 @@ fn git_on_the_host_does_not_show_the_agent_what_is_hidden() {
         }
     }
 }
+
+#[test]
+fn a_hidden_file_that_the_agent_has_git_track_is_reported() {
+    const SET_UP: &str = "git init -q .; git config user.name me; git config user.email me@example.org; echo text >file; \
+         mkdir s; echo KEY=1 >.env; echo KEY=1 >s/known; git add file s/known; git commit -qm first";
+    for (place, what) in places("an index that lists a hidden path") {
+        let outside = |text: &str| place.outside(&["sh", "-c", text]).output().unwrap();
+        assert!(outside(SET_UP).status.success(), "{what}");
+        // A file that is not there yet is recorded once it is.
+        for (hidden, there) in [(".env", true), ("s/key", false)] {
+            let attack = format!(
+                "number=$(echo x | git hash-object -w --stdin); git update-index --add --cacheinfo 100644,$number,{hidden}"
+            );
+            let recorded = || {
+                let commit = format!("echo KEY=1 >{hidden}; git commit -qam more; git show HEAD:{hidden}");
+                let shown = outside(&commit);
+                let undo = format!("git reset -q --hard HEAD~; rm -f {hidden}");
+                assert!(outside(&undo).status.success(), "{what}");
+                said(&shown)
+            };
+            // Not every image has git: what it would write inside is there already.
+            let forge = format!("{attack}; cp .git/index forged");
+            assert!(outside(&forge).status.success(), "{what}");
+            assert_eq!(recorded(), "KEY=1\n", "{what} {hidden}: the control");
+            if there {
+                place.write("workspace/.env", "KEY=1\n");
+            }
+            let flags = ["--hide", ".env", "--hide", "s/"];
+            let warned = |script: &str| {
+                let output = place.inside(&flags, &["sh", "-c", script]).output().unwrap();
+                assert!(output.status.success(), "{what}: {output:?}");
+                error(&output)
+            };
+            let named = format!("has git track 1 more paths that are hidden inside, such as {hidden}");
+            let warning = warned("cp forged .git/index");
+            assert!(warning.contains(&named), "{what} {hidden}: {warning}");
+            let undo = format!("git rm -q -f --cached -- {hidden}");
+            assert!(outside(&undo).status.success(), "{what}: the command that the warning names");
+            // Files that were tracked before are not news, and neither is what has been said.
+            let warning = warned("cp .git/index index; cp index .git/index");
+            assert!(!warning.contains("has git track"), "{what} {hidden}: {warning}");
+            assert!(outside("git reset -q --hard").status.success(), "{what}");
+        }
+    }
+}

@@ -38,6 +38,9 @@ pub(crate) struct Index {
     /// Protected paths, with the numbers of the contents that git would write there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     staged: Vec<(String, String)>,
+    /// Paths that are hidden inside, with the numbers of the contents that it has of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    staged_hidden: Vec<(String, String)>,
     /// Links out of the boundary, beneath which it lists files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     links_out: Vec<LinkOut>,
@@ -64,11 +67,16 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
             ListContent::Lines(lines) => lines.clone(),
             ListContent::TooMany | ListContent::Malformed => Vec::new(),
         };
-        let staged = list.staged.iter().flat_map(|staged| &staged.files);
-        let staged = staged.map(|(path, number)| (text(path), number.clone())).collect();
+        let numbers = |staged: &[Staged]| {
+            let files = staged.iter().flat_map(|staged| &staged.files);
+            files.map(|(path, number)| (text(path), number.clone())).collect()
+        };
+        let staged = numbers(&list.staged);
+        let mut staged_hidden: Vec<_> = numbers(&list.staged_hidden);
+        staged_hidden.truncate(MAX_HIDDEN);
         let linked = list.linked.iter().map(|path| text(path)).collect();
         let links_out = list.links_out.clone();
-        Index { path: list.path.clone(), stamp: list.stamp, hidden, linked, staged, links_out }
+        Index { path: list.path.clone(), stamp: list.stamp, hidden, linked, staged, staged_hidden, links_out }
     };
     mounts.path_lists.iter().map(remember).collect()
 }
@@ -140,16 +148,25 @@ pub(crate) fn added_entries(
                 }
             }
         }
-        let before = before.map_or(&[][..], |before| &before.staged);
-        let mut staged = list.staged.iter().filter(|_| !is_own);
-        if let Some((files, example)) = staged.find_map(|staged| newly_staged(root, before, staged, &goes)) {
+        if is_own {
+            continue;
+        }
+        let (known, known_hidden) =
+            before.map_or_else(Default::default, |before| (&before.staged[..], &before.staged_hidden[..]));
+        let mut staged = list.staged.iter();
+        if let Some((files, example)) = staged.find_map(|staged| newly_staged(root, known, staged, &goes)) {
             found(Reason::StagesProtected { files, example }, Origin::Earlier);
+        }
+        let newly_hidden = |staged| newly_staged(root, known_hidden, staged, |_: &Path| false);
+        let mut staged = list.staged_hidden.iter().filter(|_| known_hidden.len() < MAX_HIDDEN);
+        if let Some((files, example)) = staged.find_map(newly_hidden) {
+            found(Reason::TracksHidden { files, example }, Origin::Earlier);
         }
     }
     changes
 }
 
-/// Returns for how many protected paths an index holds what it did not hold before and what does not lie there, and one of them.
+/// Returns for how many paths an index holds what it did not hold before and what does not lie there, and one of them.
 fn newly_staged(
     root: BorrowedFd<'_>,
     before: &[(String, String)],

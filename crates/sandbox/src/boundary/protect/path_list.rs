@@ -39,6 +39,8 @@ pub struct PathList {
     pub(crate) trees: Vec<PathBuf>,
     /// Of an index, each work tree, and what would be written to protected paths in it: names of contents.
     pub(crate) staged: Vec<Staged>,
+    /// Of an index, the same for paths that are hidden inside: a commit would record what lies there.
+    pub(crate) staged_hidden: Vec<Staged>,
     /// Of an index, the links out of the boundary beneath which it lists files.
     pub(crate) links_out: Vec<LinkOut>,
     pub(crate) stamp: Stamp,
@@ -56,7 +58,7 @@ pub(crate) struct LinkOut {
     pub(crate) example: PathBuf,
 }
 
-/// What an index holds for protected paths.
+/// What an index holds for some paths.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Staged {
     /// The work tree.
@@ -111,6 +113,7 @@ impl PathList {
                             linked: Vec::new(),
                             trees: Vec::new(),
                             staged: Vec::new(),
+                            staged_hidden: Vec::new(),
                             links_out: Vec::new(),
                             stamp,
                         });
@@ -121,8 +124,9 @@ impl PathList {
                 read.map_or_else(|MalformedIndex| ListContent::Malformed, ListContent::Paths)
             }
         };
-        let (linked, trees, staged, links_out) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Some(Self { path, git: git.into(), listed, linked, trees, staged, links_out, stamp })
+        let (linked, trees, links_out) = Default::default();
+        let (staged, staged_hidden) = Default::default();
+        Some(Self { path, git: git.into(), listed, linked, trees, staged, staged_hidden, links_out, stamp })
     }
 
     /// Reads the index in a directory of git's data out of the boundary, of a work tree in it.
@@ -137,13 +141,28 @@ impl PathList {
         self.git.is_absolute()
     }
 
-    /// Takes a path that is hidden inside for one where git must not write: it would record its content where the agent reads it.
-    pub(crate) fn note_hidden(&mut self, patterns: &HidePatterns) {
+    /// Takes a path that is hidden inside for one where git must not write: it would record its content where the agent reads it. Reads
+    /// what an index in the boundary holds for such paths: a commit records what lies there.
+    pub(crate) fn note_hidden(&mut self, root: impl AsFd, patterns: &HidePatterns) {
         let ListContent::Paths(paths) = &mut self.listed else { return };
+        if patterns.is_empty() {
+            return;
+        }
         let is_hidden =
             |path: &&PathBuf| self.trees.iter().any(|tree| patterns.hiding(&tree.join(path)).is_some());
         if paths.outside.is_none() {
             paths.outside = paths.written.iter().find(is_hidden).cloned();
+        }
+        if self.is_outside() || self.staged.is_empty() {
+            return;
+        }
+        let Ok(data) = beneath::directory(root, &self.git) else { return };
+        let Some(content) = self.content(&data) else { return };
+        for Staged { tree, format, .. } in &self.staged {
+            let is_hidden = |path: &Path, _| patterns.hiding(&tree.join(path)).is_some();
+            let files = self.held(&data, &content, *format, is_hidden);
+            let staged = files.map(|files| Staged { tree: tree.clone(), format: *format, files });
+            self.staged_hidden.extend(staged);
         }
     }
 
@@ -160,13 +179,31 @@ impl PathList {
         if !self.path.ends_with("index") || !matches!(self.listed, ListContent::Paths(_)) {
             return;
         }
-        let read =
-            |path: &Path| up_to(beneath::file(&data, path.strip_prefix(&self.git).ok()?).ok()?.0, MAX_SIZE);
-        let Some(content) = read(&self.path) else { return };
-        let shared = |name: &str| read(&self.path.with_file_name(name));
-        let files = index::staged(&content, format, is_protected, shared).ok();
+        let Some(content) = self.content(&data) else { return };
+        let files = self.held(&data, &content, format, is_protected);
         self.note_cached(&root, tree, &content, format);
         self.staged.extend(files.map(|files| Staged { tree: tree.into(), format, files }));
+    }
+
+    /// Reads it in its directory of git's data.
+    fn content(&self, data: impl AsFd) -> Option<Vec<u8>> {
+        self.beside(data, &self.path)
+    }
+
+    fn beside(&self, data: impl AsFd, path: &Path) -> Option<Vec<u8>> {
+        up_to(beneath::file(data, path.strip_prefix(&self.git).ok()?).ok()?.0, MAX_SIZE)
+    }
+
+    /// Returns what it holds for the paths that are wanted, as an index with this content.
+    fn held(
+        &self,
+        data: impl AsFd,
+        content: &[u8],
+        format: ObjectFormat,
+        is_wanted: impl Fn(&Path, StagedKind) -> bool,
+    ) -> Option<Vec<(PathBuf, String)>> {
+        let shared = |name: &str| self.beside(data, &self.path.with_file_name(name));
+        index::staged(content, format, is_wanted, shared).ok()
     }
 
     /// Notes links in the place of directories that git has cached: it follows one where the directory above looks as it did.

@@ -72,7 +72,7 @@ impl Scan {
         until: Deadline,
     ) -> io::Result<Self> {
         let hidden = HidePatterns::of(&remembered.hide);
-        mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&hidden));
+        mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(root, &hidden));
         let Compared { findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
         let is_whole = is_whole && walk.is_whole && mounts.is_whole();
