@@ -363,12 +363,18 @@ impl Baseline {
             Some(entry) if entry.is_surely(facts) => Before::Same,
             Some(_) => Before::Another,
             None if self.hidden.iter().any(|hidden| one.path.starts_with(&hidden.path)) => Before::Missed,
-            None if self.searched.contains(one.base) => Before::Nothing,
+            None if self.searched.contains(one.base) || self.was_passed(one.base) => Before::Nothing,
             None if reach.is_beyond(one.path) => Before::NotObeyed,
             None if !self.is_whole => Before::Missed,
             None if reach.is_walked(one.base) => Before::Nothing,
             None => Before::NotObeyed,
         }
+    }
+
+    /// Returns whether something that was no link was on the way of what leads git elsewhere, where a link is now. It may be an old one,
+    /// which has come there with a directory around it.
+    fn was_passed(&self, base: &Base) -> bool {
+        matches!(base, Base::Led(path) if self.searched.contains(&Base::Passed(path.clone())))
     }
 
     fn touched(&self, root: BorrowedFd<'_>, path: &Path) -> Touched {

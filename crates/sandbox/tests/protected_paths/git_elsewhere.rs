@@ -245,3 +245,102 @@ fn an_untracked_cache_that_has_git_read_elsewhere_is_moved_aside() {
     assert_eq!(found, [read("aa"), out]);
     assert!(!untracked(&boundary).contains("secret"));
 }
+
+/// One run makes a pointer that leads to a plain place, and a link that nothing leads to; the next one renames the directory around the
+/// link, which changes neither.
+#[test]
+fn an_old_link_that_comes_to_its_place_with_a_directory_is_moved_aside() {
+    type Prepare = fn(&Boundary, &Path);
+    type IsObeyed = fn(&Boundary, &Path) -> bool;
+    let number = |private: &Path| git(private, &["rev-parse", "HEAD"]);
+    let variants: [(&str, Prepare, IsObeyed); 5] = [
+        (
+            "the address of a remote",
+            |boundary, private| {
+                git(&boundary.host, &["config", "remote.origin.url", "d/x"]);
+                boundary.directory("d/x").link(private, "d1/x");
+            },
+            |boundary, _| {
+                git(&boundary.host, &["fetch", "-q", "origin"]);
+                fs::metadata(boundary.host.join(".git/FETCH_HEAD")).is_ok_and(|stat| stat.len() > 0)
+            },
+        ),
+        (
+            "the work tree of a submodule",
+            |boundary, private| {
+                git(&boundary.host, &["init", "-q", "--bare", ".git/modules/sub"]);
+                let data = boundary.host.join(".git/modules/sub");
+                git(&data, &["config", "core.bare", "false"]);
+                git(&data, &["config", "core.worktree", "../../../d/x"]);
+                boundary.write("sub/.git", "gitdir: ../.git/modules/sub\n");
+                boundary.directory("d/x").link(private, "d1/x");
+            },
+            |boundary, private| {
+                let top = git(&boundary.host.join("sub"), &["rev-parse", "--show-toplevel"]);
+                Path::new(top.trim()) == private.canonicalize().unwrap()
+            },
+        ),
+        (
+            "a .git file",
+            |boundary, private| {
+                git(&boundary.host, &["init", "-q", "--bare", "d/x"]);
+                fs::remove_dir_all(boundary.host.join("d/x/hooks")).unwrap();
+                boundary.write("sub/.git", "gitdir: ../d/x\n").link(private.join(".git"), "d1/x");
+            },
+            |boundary, private| {
+                let head = git(&boundary.host.join("sub"), &["rev-parse", "HEAD"]);
+                head == git(private, &["rev-parse", "HEAD"])
+            },
+        ),
+        (
+            "borrowed objects",
+            |boundary, private| {
+                boundary.write(".git/objects/info/alternates", "../../d/x\n");
+                boundary.directory("d/x").link(private.join(".git/objects"), "d1/x");
+            },
+            |boundary, private| {
+                let number = git(private, &["rev-parse", "HEAD"]);
+                git(&boundary.host, &["cat-file", "-t", number.trim()]).contains("commit")
+            },
+        ),
+        (
+            "the data of a linked work tree",
+            |boundary, private| {
+                git(&boundary.host, &["worktree", "add", "-q", "d/x"]);
+                boundary.link(private.join("there"), "d1/x");
+            },
+            |boundary, private| {
+                git(&boundary.host, &["worktree", "repair"]);
+                private.join("there/.git").exists()
+            },
+        ),
+    ];
+    for (what, prepare, is_obeyed) in variants {
+        let swap = |boundary: &Boundary| {
+            for (from, to) in [("d", "d2"), ("d1", "d")] {
+                fs::rename(boundary.host.join(from), boundary.host.join(to)).unwrap();
+            }
+        };
+        for is_control in [true, false] {
+            let (boundary, outside) = committed();
+            let private = outside.with_file_name("private");
+            git(outside.parent().unwrap(), &["init", "-q", "private"]);
+            git(&private, &["commit", "-q", "--allow-empty", "-m", "private"]);
+            assert!(!number(&private).is_empty());
+            fs::create_dir(private.join("there")).unwrap();
+            fs::create_dir(boundary.host.join("d1")).unwrap();
+            prepare(&boundary, &private);
+            boundary.until_the_clock_is_past("d1/x");
+            let baseline = boundary.baseline();
+            assert_eq!(boundary.compare(&baseline), [], "{what}");
+            swap(&boundary);
+            if is_control {
+                assert!(is_obeyed(&boundary, &private), "the control: {what}");
+                continue;
+            }
+            let found = move_all(&boundary, &baseline);
+            assert!(found.iter().any(|one| one.path == Path::new("d/x")), "{what}: {found:?}");
+            assert!(!is_obeyed(&boundary, &private), "{what}");
+        }
+    }
+}

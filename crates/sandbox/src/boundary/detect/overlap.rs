@@ -85,6 +85,7 @@ impl Baseline {
                     Base::Tree(_) => Base::Tree(path),
                     Base::Git(_) => Base::Git(path),
                     Base::Led(_) => Base::Led(path),
+                    Base::Passed(_) => Base::Passed(path),
                 })
             })
             .collect();

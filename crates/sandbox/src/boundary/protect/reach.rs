@@ -16,13 +16,15 @@ pub enum Base {
     Git(#[serde(with = "json_bytes::path")] PathBuf),
     /// What a link or a configuration leads to, whether or not anything is there.
     Led(#[serde(with = "json_bytes::path")] PathBuf),
+    /// What is no link on the way of what leads git elsewhere.
+    Passed(#[serde(with = "json_bytes::path")] PathBuf),
 }
 
 impl Base {
     /// Returns its path.
     pub fn path(&self) -> &Path {
         match self {
-            Self::Tree(path) | Self::Git(path) | Self::Led(path) => path,
+            Self::Tree(path) | Self::Git(path) | Self::Led(path) | Self::Passed(path) => path,
         }
     }
 }
@@ -38,7 +40,8 @@ pub enum DiscoveredBy {
     Path(PathBuf),
 }
 
-/// Every base that was looked at, with what it was discovered by. What leads to a [`Base::Led`] is classified by itself, and not here.
+/// Every base that was looked at, with what it was discovered by. What leads to a [`Base::Led`], or past a
+/// [`Base::Passed`], is classified by itself, and not here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Reach {
     discovered_by: BTreeMap<Base, BTreeSet<DiscoveredBy>>,

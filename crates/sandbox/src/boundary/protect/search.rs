@@ -429,6 +429,8 @@ impl Search<'_> {
         notice: impl Fn(PathBuf) -> Notice,
     ) {
         let Some(link) = links.into_iter().next() else { return };
+        // What it leads past is noted; where it leads is known.
+        let _ = self.lead(Path::new(""), path);
         // As many components from the end as the link lies above the path.
         let above = path.components().count().saturating_sub(link.components().count());
         let seen_as = seen_as.ancestors().nth(above).unwrap_or(seen_as);
@@ -516,7 +518,7 @@ impl Search<'_> {
 
     /// Resolves a path to a directory in the boundary. Links on the way are remembered, unless they lead to a file.
     fn past_links(&mut self, path: &Path) -> Option<PathBuf> {
-        match self.resolve(Path::new(""), path) {
+        match self.lead(Path::new(""), path) {
             Ok(Leads::To { path, stat, links }) if is(FileType::Directory, &stat) => {
                 self.remember(links);
                 Some(path)

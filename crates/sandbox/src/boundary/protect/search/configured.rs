@@ -33,7 +33,7 @@ impl Search<'_> {
                 continue;
             }
             // What cannot be looked at is said where the list is gone through.
-            match self.resolve(git, Path::new(name)) {
+            match self.lead(git, Path::new(name)) {
                 Ok(Leads::To { path, .. }) => ahead.push((path, INCLUDE_LEVELS)),
                 Ok(Leads::Unfollowed { .. }) => outside.push(self.host.join(git).join(name)),
                 Ok(Leads::Nowhere { .. }) | Err(_) => {}
@@ -191,7 +191,7 @@ impl Search<'_> {
         };
         let (mut is_there, mut leads_out) = (false, false);
         for path in names {
-            match self.resolve(base, path) {
+            match self.lead(base, path) {
                 Ok(Leads::To { path, links, .. }) => {
                     is_there = true;
                     self.remember(links);
@@ -260,7 +260,7 @@ impl Search<'_> {
     /// Resolves a path that a configuration names inside the boundary. Links on the way are remembered. What is not there
     /// yet is classified when it appears.
     fn named(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
-        let (links, found) = match self.resolve(base, path) {
+        let (links, found) = match self.lead(base, path) {
             Ok(Leads::Nowhere { missing }) => {
                 self.led(&missing);
                 return None;

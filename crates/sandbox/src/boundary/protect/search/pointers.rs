@@ -60,7 +60,7 @@ impl Search<'_> {
 
     /// Follows a file in the place of a repository that a configuration names: git takes it for one that says where that is.
     pub(crate) fn file_for_repository(&mut self, base: &Path, path: &Path) {
-        let Ok(Leads::To { path: file, stat, .. }) = self.resolve(base, path) else { return };
+        let Ok(Leads::To { path: file, stat, .. }) = self.lead(base, path) else { return };
         let Ok((descriptor, _)) = beneath::file(self.root, &file) else { return };
         // Git refuses a larger one.
         let Some((content, true)) = read_up_to(descriptor, MAX_POINTER_LENGTH) else { return };
@@ -92,7 +92,7 @@ impl Search<'_> {
         let file = objects.join("info/alternates");
         let base = self.led(&file);
         // Git follows links to it.
-        let file = match self.resolve(Path::new(""), &file) {
+        let file = match self.lead(Path::new(""), &file) {
             Ok(Leads::To { path, links, .. }) => {
                 self.remember(links);
                 path
@@ -133,7 +133,7 @@ impl Search<'_> {
         let Some(content) = self.content(&file, MAX_POINTER_LENGTH) else { return };
         // It has the form of a `commondir`.
         let Some(named) = repository::commondir(&content) else { return };
-        let is_harmless = match self.resolve(git, named) {
+        let is_harmless = match self.lead(git, named) {
             Ok(Leads::To { links, .. }) => {
                 self.remember(links);
                 true
@@ -168,7 +168,7 @@ impl Search<'_> {
 
     /// Notes the work tree that a configuration names, which must lie in the boundary, though nothing need be there.
     pub(crate) fn work_tree(&mut self, config: &Path, git: &Path, named: &Path) {
-        let place = match self.resolve(git, named) {
+        let place = match self.lead(git, named) {
             Ok(Leads::To { path, links, .. }) => {
                 self.remember(links);
                 Some(path)
@@ -215,7 +215,7 @@ impl Search<'_> {
 
     /// Resolves a pointer, if it leads to what is wanted there. Links on the way can be replaced, and are remembered.
     fn pointer(&mut self, file: &Path, base: &Path, named: &Path, wanted: Wanted) -> Option<PathBuf> {
-        let found = match self.resolve(base, named) {
+        let found = match self.lead(base, named) {
             Ok(Leads::To { path, stat, links }) => {
                 self.remember(links);
                 (is(FileType::Directory, &stat) && self.is(wanted, &path)).then_some(path)

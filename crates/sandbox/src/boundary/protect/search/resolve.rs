@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, FsWord, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 
+use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::{Leads, OnHost, Search};
 use crate::host::beneath;
 
@@ -44,6 +45,21 @@ enum OnTheWay {
 impl Search<'_> {
     /// Resolves `path`, seen from `base` in the boundary.
     pub(crate) fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
+        self.resolve_past(base, path, |_| ())
+    }
+
+    /// Resolves what leads git elsewhere, and notes what is no link on the way: a link that comes to lie there was not there, however
+    /// old it is. An agent can rename a directory around it.
+    pub(crate) fn lead(&mut self, base: &Path, path: &Path) -> Result<Leads, Errno> {
+        let mut passed = Vec::new();
+        let leads = self.resolve_past(base, path, |path| passed.push(path.to_path_buf()));
+        for path in passed {
+            self.reach.note(Base::Passed(path), []);
+        }
+        leads
+    }
+
+    fn resolve_past(&self, base: &Path, path: &Path, mut pass: impl FnMut(&Path)) -> Result<Leads, Errno> {
         let mut at = OnTheWay::Inside(base.to_path_buf());
         let mut links = Vec::new();
         let mut ahead = VecDeque::new();
@@ -79,6 +95,7 @@ impl Search<'_> {
                     };
                     if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
                         found = Some(stat);
+                        pass(path);
                         continue;
                     }
                     links.push(path.clone());

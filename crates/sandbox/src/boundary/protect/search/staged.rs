@@ -47,7 +47,7 @@ impl Search<'_> {
     fn staged_in(&self, list: &mut PathList, data: &OwnedFd, tree: &Path, format: ObjectFormat) {
         let led = self.reach.bases().filter_map(|base| match base {
             Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
-            Base::Tree(_) | Base::Git(_) => None,
+            Base::Tree(_) | Base::Git(_) | Base::Passed(_) => None,
         });
         let led: Vec<&Path> = led.collect();
         let directories = RefCell::new(Directories::of(self, tree));
@@ -136,7 +136,7 @@ impl<'s> NestedBases<'s> {
             match base {
                 Base::Tree(_) => drop(trees.insert(inner.into())),
                 Base::Git(_) => drop(data.insert(inner.into())),
-                Base::Led(_) => {}
+                Base::Led(_) | Base::Passed(_) => {}
             }
         }
         Self { search, trees, data, last: PathBuf::new(), around: Vec::new() }
