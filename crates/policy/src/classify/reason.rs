@@ -10,7 +10,7 @@ use crate::protect::table::content::FileFormat;
 pub const MAX_CONTENT: usize = 1 << 20;
 
 /// Why a file is suspicious.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 #[non_exhaustive]
 pub enum Reason {

@@ -4,7 +4,7 @@
 //! ghost files on the host, so it is compared with a baseline, classified by its content, and moved aside beneath
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -215,6 +215,9 @@ impl Baseline {
         let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == Origin::Created;
         let whole: Vec<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
         findings.retain(|one| !whole.iter().any(|above| one.path != *above && one.path.starts_with(above)));
+        // A link may be on the way of several programs.
+        let mut once = HashSet::new();
+        findings.retain(|one| once.insert((one.path.clone(), one.reason.clone())));
         let classified: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         for (path, (reason, origin)) in pointers.into_iter().filter(|(path, _)| !classified.contains(path)) {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what a helper cannot do fails the test that asked for it")]
 
 mod beyond;
+mod chains;
 mod detection;
 mod ends;
 mod git;

@@ -40,8 +40,8 @@ pub enum DiscoveredBy {
     Path(PathBuf),
 }
 
-/// Every base that was looked at, with what it was discovered by. What leads to a [`Base::Led`], or past a
-/// [`Base::Passed`], is classified by itself, and not here.
+/// Every base that was looked at, with what it was discovered by. Of a [`Base::Led`] these are the links that
+/// lead there; configurations that do, and what leads past a [`Base::Passed`], are classified by themselves.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Reach {
     discovered_by: BTreeMap<Base, BTreeSet<DiscoveredBy>>,

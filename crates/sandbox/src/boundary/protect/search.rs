@@ -398,7 +398,7 @@ impl Search<'_> {
                 None
             }
             Ok(Leads::To { path: target, stat, links }) => {
-                let base = if links.is_empty() { self.base.clone() } else { self.led(&target) };
+                let base = if links.is_empty() { self.base.clone() } else { self.led_by(&target, &links) };
                 self.link(path, seen_as, links, cause, |link| Notice::LinkInside {
                     link,
                     target: target.clone(),
@@ -419,7 +419,7 @@ impl Search<'_> {
         }
     }
 
-    /// Remembers the first link on the way to a protected path: the one that lies in that path itself.
+    /// Remembers the links on the way to a protected path. The first one lies in that path itself.
     fn link(
         &mut self,
         path: &Path,
@@ -428,21 +428,33 @@ impl Search<'_> {
         cause: Cause,
         notice: impl Fn(PathBuf) -> Notice,
     ) {
-        let Some(link) = links.into_iter().next() else { return };
+        let mut links = links.into_iter();
+        let Some(link) = links.next() else { return };
         // What it leads past is noted; where it leads is known.
         let _ = self.lead(Path::new(""), path);
         // As many components from the end as the link lies above the path.
         let above = path.components().count().saturating_sub(link.components().count());
-        let seen_as = seen_as.ancestors().nth(above).unwrap_or(seen_as);
+        let first = seen_as.ancestors().nth(above).unwrap_or(seen_as);
         let base = self.base.clone();
-        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause, base });
+        self.links.insert(Link { path: link.clone(), seen_as: first.into(), cause, base });
         self.notices.push(notice(link));
+        for path in links {
+            let base = self.led(&path);
+            self.links.insert(Link { path, seen_as: seen_as.into(), cause, base });
+        }
     }
 
     /// Notes what a link or a configuration leads to.
     fn led(&mut self, path: &Path) -> Base {
         let base = Base::Led(path.into());
         self.reach.note(base.clone(), []);
+        base
+    }
+
+    /// Notes what links lead to. One that is new and harmless by itself has programs obey what was there.
+    fn led_by(&mut self, path: &Path, links: &[PathBuf]) -> Base {
+        let base = Base::Led(path.into());
+        self.reach.note(base.clone(), links.iter().cloned().map(DiscoveredBy::Path));
         base
     }
 

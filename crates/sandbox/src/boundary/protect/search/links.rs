@@ -70,9 +70,9 @@ impl Search<'_> {
     /// Protects what a link leads to that lies in a directory which nobody inside can change. Other links on the way can be replaced, and
     /// are remembered.
     fn behind_fixed(&mut self, link: &Path, directory: &Path, seen_as: &Path, cause: Cause) {
-        let links = match self.resolve(Path::new(""), link) {
+        let links = match self.lead(Path::new(""), link) {
             Ok(Leads::To { path: target, stat, links }) if !directory.starts_with(&target) => {
-                let base = self.led(&target);
+                let base = self.led_by(&target, &links);
                 self.protect(target, &stat, seen_as.into(), cause, base);
                 links
             }

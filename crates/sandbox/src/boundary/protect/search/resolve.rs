@@ -48,11 +48,15 @@ impl Search<'_> {
         self.resolve_past(base, path, |_| ())
     }
 
-    /// Resolves what leads git elsewhere, and notes what is no link on the way: a link that comes to lie there was not there, however
-    /// old it is. An agent can rename a directory around it.
+    /// Resolves what leads programs elsewhere, and notes what is no link on the way, also where nothing is yet: a link that comes to lie
+    /// there was not there, however old it is. An agent can rename a directory around it.
     pub(crate) fn lead(&mut self, base: &Path, path: &Path) -> Result<Leads, Errno> {
         let mut passed = Vec::new();
         let leads = self.resolve_past(base, path, |path| passed.push(path.to_path_buf()));
+        if let Ok(Leads::Nowhere { missing } | Leads::Unfollowed { missing: Some(missing), .. }) = &leads {
+            let around = missing.ancestors().take_while(|path| *path != Path::new(""));
+            passed.extend(around.map(Path::to_path_buf));
+        }
         for path in passed {
             self.reach.note(Base::Passed(path), []);
         }

@@ -1,0 +1,148 @@
+//! Links on the way to what programs obey, in the middle of a chain of them, and what takes their place although it is older than the run.
+
+use super::git_data::{committed, git, move_all};
+use super::*;
+
+const TASKS: &str = r#"{"tasks":[{"command":"evil","runOptions":{"runOn":"folderOpen"}}]}"#;
+const SERVERS: &str = r#"{"mcpServers":{"evil":{"command":"./evil"}}}"#;
+const HOOK: &str = "#!/bin/sh\ntouch obeyed\n";
+
+/// One run writes what nothing obeys, and the next one puts it in the place of a link of the user's.
+#[test]
+fn what_is_old_is_moved_aside_where_it_replaces_a_link_in_the_middle_of_a_chain() {
+    // What the user has linked; what the agent prepares, with its content; and where the chain leads to that.
+    let variants: [(&[(&str, &str)], [&str; 2], &str, &str); 5] = [
+        (
+            &[("conf/vscode", ".vscode"), ("../base/vscode", "conf/vscode")],
+            ["x", "conf/vscode"],
+            "x/tasks.json",
+            ".vscode/tasks.json",
+        ),
+        (
+            &[("conf/mcp.json", ".mcp.json"), ("../base/mcp.json", "conf/mcp.json")],
+            ["x/mcp.json", "conf/mcp.json"],
+            "x/mcp.json",
+            ".mcp.json",
+        ),
+        (&[("conf/mcp.json", ".mcp.json"), ("base", "conf")], ["x", "conf"], "x/mcp.json", ".mcp.json"),
+        (
+            &[("../conf/hooks", ".git/hooks"), ("../base/hooks", "conf/hooks")],
+            ["x", "conf/hooks"],
+            "x/post-index-change",
+            ".git/hooks/post-index-change",
+        ),
+        (
+            &[("a", ".claude"), ("b", "a"), ("base/vscode", "b")],
+            ["x", "b"],
+            "x/settings.json",
+            ".claude/settings.json",
+        ),
+    ];
+    for (links, [from, to], prepared, obeyed) in variants {
+        let content = match prepared.rsplit_once('/') {
+            Some((_, "tasks.json")) => TASKS,
+            Some((_, "mcp.json")) => SERVERS,
+            Some((_, "settings.json")) => r#"{"hooks":{"SessionStart":[{"hooks":[{"command":"evil"}]}]}}"#,
+            _ => HOOK,
+        };
+        for by_link in [false, true] {
+            let (boundary, _) = committed();
+            boundary.directory("base/vscode").directory("base/hooks").directory("conf");
+            boundary.write("base/mcp.json", "{}").write(prepared, content).mode(prepared, 0o755);
+            if to == "conf" {
+                fs::remove_dir(boundary.host.join("conf")).unwrap();
+            }
+            fs::remove_dir_all(boundary.host.join(".git/hooks")).unwrap();
+            for (target, link) in links {
+                boundary.link(target, link);
+            }
+            if !obeyed.starts_with(".git") {
+                boundary.directory(".git/hooks");
+            }
+            boundary.until_the_clock_is_past(prepared);
+            let baseline = boundary.baseline();
+            assert_eq!(boundary.compare(&baseline), [], "{to}");
+            let is_obeyed =
+                || fs::read_to_string(boundary.host.join(obeyed)).is_ok_and(|found| found == content);
+            assert!(!is_obeyed(), "{to}");
+            fs::remove_file(boundary.host.join(to)).unwrap();
+            if by_link {
+                boundary.link(boundary.host.join(from), to);
+            } else {
+                fs::rename(boundary.host.join(from), boundary.host.join(to)).unwrap();
+            }
+            assert!(is_obeyed(), "the control: {to}");
+            let found = move_all(&boundary, &baseline);
+            assert!(found.iter().any(|one| one.path == Path::new(to)), "{to}: {found:?}");
+            assert!(!is_obeyed(), "{to}: {found:?}");
+        }
+    }
+}
+
+/// The user's own configuration names what is not there yet, and neither is the directory around it.
+#[test]
+fn an_old_link_that_comes_to_lie_where_a_program_is_looked_for_is_moved_aside() {
+    for (settings, evil, inert, [from, to], link) in [
+        (
+            [["core.hooksPath", "build/git/hooks"]],
+            "evil/hooks/post-index-change",
+            "b1/git",
+            ["b1", "build"],
+            "build/git",
+        ),
+        ([["core.fsmonitor", "tools/bin/monitor"]], "evil/monitor", "t1/bin", ["t1", "tools"], "tools/bin"),
+    ] {
+        let is_obeyed = |boundary: &Boundary| {
+            boundary.write("file", "more");
+            git(&boundary.host, &["add", "file"]);
+            boundary.host.join("obeyed").exists()
+        };
+        for is_control in [true, false] {
+            let (boundary, _) = committed();
+            for [name, value] in settings {
+                git(&boundary.host, &["config", name, value]);
+            }
+            boundary.write(evil, HOOK).mode(evil, 0o755);
+            fs::create_dir(boundary.host.join(from)).unwrap();
+            boundary.link("../evil", inert);
+            boundary.until_the_clock_is_past(inert);
+            let baseline = boundary.baseline();
+            fs::rename(boundary.host.join(from), boundary.host.join(to)).unwrap();
+            if is_control {
+                assert!(is_obeyed(&boundary), "the control: {link}");
+                continue;
+            }
+            let found = move_all(&boundary, &baseline);
+            assert!(found.iter().any(|one| one.path == Path::new(link)), "{link}: {found:?}");
+            assert!(!is_obeyed(&boundary), "{link}");
+        }
+    }
+}
+
+/// A link without a dot is ordinary, and what lies behind it was so, too.
+#[test]
+fn a_new_link_that_has_programs_obey_what_was_there_is_moved_aside() {
+    for (file, content, link) in [
+        ("x/config.toml", "[hooks]\nenter = \"evil\"\n", "mise"),
+        ("x/bazel", "#!/bin/sh\nevil\n", "tools"),
+        ("x/activate.R", "system('evil')\n", "renv"),
+        ("x/__init__.py", "import os\nos.system('evil')\n", "readline"),
+        ("x/.opam-switch/environment", "PATH\t=\t/evil\n", "_opam"),
+        ("x/gtags.conf", "default:\n", "obj"),
+    ] {
+        let boundary = Boundary::new();
+        boundary.write(file, content).mode(file, 0o755).directory("mine").link("mine", "other");
+        boundary.until_the_clock_is_past(file);
+        let baseline = boundary.baseline();
+        boundary.link("x", link);
+        let found = move_all(&boundary, &baseline);
+        let paths: Vec<_> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
+        assert_eq!(paths, [link], "{file}: {found:?}");
+        // It was the user's, and a program obeyed it.
+        boundary.link("x", link);
+        boundary.until_the_clock_is_past(link);
+        let baseline = boundary.baseline();
+        boundary.write("other/new", "");
+        assert_eq!(boundary.compare(&baseline), [], "{file}");
+    }
+}
