@@ -17,6 +17,7 @@ pub use crate::protect::table::content::FileFormat;
 use crate::protect::table::row::ProtectRow;
 
 mod build_server;
+pub mod file_lists;
 mod git;
 mod idea;
 pub mod index;
@@ -195,6 +196,12 @@ pub fn redirected(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> 
     Some(Reason::Redirected { setting })
 }
 
+/// Returns the remote or branch that a configuration of git names: in one that comes beside another one, each is that instead of the
+/// other's.
+pub fn routes(content: &[u8]) -> Option<Reason> {
+    git::routed(content).map(|setting| Reason::Redirected { setting })
+}
+
 /// Which program outside would obey the file.
 #[derive(Clone, Copy, Debug)]
 enum FileRole {
@@ -288,6 +295,8 @@ impl FileRole {
             (name, ["hooks"]) if !is_sample(name) => Some(Self::Hook),
             (name, [.., "hooks"]) if nested && !is_sample(name) => Some(Self::Hook),
             ("config" | "config.worktree", []) => Some(Self::GitConfig),
+            // Git writes no `core.worktree` for a linked work tree.
+            ("config.worktree", [.., "worktrees", _]) => Some(Self::GitConfig),
             ("config" | "config.worktree", _) if nested => Some(Self::SubmoduleConfig),
             ("config", _) => Some(Self::LooseConfig),
             (_, [.., directory]) if operation::DIRECTORIES.contains(directory) => Some(Self::Operation),

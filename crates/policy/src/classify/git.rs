@@ -57,26 +57,34 @@ type Routes = BTreeMap<(String, Option<OsString>), Vec<(String, Option<OsString>
 /// Returns the remote or branch for which a configuration names another repository than before. A new one is none, but for the remote
 /// that every push goes to.
 pub(super) fn redirected(before: &[u8], now: &[u8]) -> Option<String> {
-    let routes = |content| -> Option<Routes> {
-        let mut routes = Routes::new();
-        for ConfigEntry { section, subsection, key, value } in read(content).ok()? {
-            if let ("remote", "url" | "pushurl" | "pushdefault") | ("branch", "remote" | "pushremote") =
-                (section.as_str(), key.as_str())
-            {
-                routes.entry((section, subsection)).or_default().push((key, value));
-            }
-        }
-        Some(routes)
-    };
     let (before, now) = (routes(before)?, routes(now)?);
     let mut others = now.iter().filter(|(of, route)| match before.get(*of) {
         Some(known) => known != *route,
         None => of.1.is_none(),
     });
-    others.next().map(|((section, subsection), _)| {
-        let name = subsection.as_deref().unwrap_or(OsStr::new("pushDefault"));
-        format!("{section}.{}", name.to_string_lossy())
-    })
+    others.next().map(|(of, _)| shown(of))
+}
+
+/// Returns the first remote or branch that a configuration names a repository for.
+pub(super) fn routed(content: &[u8]) -> Option<String> {
+    routes(content)?.keys().next().map(shown)
+}
+
+fn shown((section, subsection): &(String, Option<OsString>)) -> String {
+    let name = subsection.as_deref().unwrap_or(OsStr::new("pushDefault"));
+    format!("{section}.{}", name.to_string_lossy())
+}
+
+fn routes(content: &[u8]) -> Option<Routes> {
+    let mut routes = Routes::new();
+    for ConfigEntry { section, subsection, key, value } in read(content).ok()? {
+        if let ("remote", "url" | "pushurl" | "pushdefault") | ("branch", "remote" | "pushremote") =
+            (section.as_str(), key.as_str())
+        {
+            routes.entry((section, subsection)).or_default().push((key, value));
+        }
+    }
+    Some(routes)
 }
 
 fn counts(entry: &ConfigEntry, kind: ConfigKind) -> bool {

@@ -41,6 +41,13 @@ const MODE: usize = 24;
 /// The mode of a directory in a sparse index, which stands for all that is in it and is left out of the work tree.
 const DIRECTORY: u32 = 0o040_000;
 
+/// The mode of a link.
+const LINK_MODE: u32 = 0o120_000;
+
+/// How the name of the content of a link begins, and that of a submodule.
+pub const LINK: &str = "120000 ";
+pub const SUBMODULE_CONTENT: &str = "160000 ";
+
 /// The mode of a submodule, and the bits of a mode that say what an entry is.
 const SUBMODULE: u32 = 0o160_000;
 const KIND: u32 = 0o170_000;
@@ -192,8 +199,8 @@ impl StagedKind {
     }
 }
 
-/// Returns the paths of files and submodules in an index that are wanted, with the number of the content that git would write
-/// there. Of a split index these are also those of its shared one, deleted ones too.
+/// Returns the paths of files and submodules in an index that are wanted, with what names the content that git would write
+/// there: its number, and before that the mode of a link ([`LINK`]) or a submodule ([`SUBMODULE_CONTENT`]). Of a split index these are also those of its shared one, deleted ones too.
 pub fn staged(
     content: &[u8],
     format: ObjectFormat,
@@ -204,9 +211,9 @@ pub fn staged(
     let mut replaced = Vec::new();
     let Extensions { link, .. } = entries(content, format, |path, entry| {
         if path.as_os_str().is_empty() {
-            replaced.push(hex(entry.number));
+            replaced.push(entry.content());
         } else if is_wanted(path, StagedKind::of(entry.kind)) {
-            staged.push((path.into(), hex(entry.number)));
+            staged.push((path.into(), entry.content()));
         }
     })?;
     let Some((number, data)) = link.and_then(|link| link.split_at_checked(format.length())) else {
@@ -219,7 +226,7 @@ pub fn staged(
     let _ = entries(&shared(&shared_name(number)).unwrap_or_default(), format, |path, entry| {
         let replacing = ahead.next_if(|(position, _)| *position == at).map(|(_, number)| number);
         if is_wanted(path, StagedKind::of(entry.kind)) {
-            staged.push((path.into(), replacing.unwrap_or_else(|| hex(entry.number))));
+            staged.push((path.into(), replacing.unwrap_or_else(|| entry.content())));
         }
         at += 1;
     });
@@ -252,6 +259,18 @@ struct IndexEntry<'a> {
     /// What names its content.
     number: &'a [u8],
     is_hidden: bool,
+}
+
+impl IndexEntry<'_> {
+    /// Returns what names its content.
+    fn content(&self) -> String {
+        let kind = match self.kind {
+            LINK_MODE => LINK,
+            SUBMODULE => SUBMODULE_CONTENT,
+            _ => "",
+        };
+        format!("{kind}{}", hex(self.number))
+    }
 }
 
 /// Extensions of an index that say what git reads.

@@ -80,6 +80,17 @@ pub fn is_reference(path: &Path) -> bool {
     }) || path.starts_with("refs")
 }
 
+/// Returns whether a file is an index of several packs, in git's data or in a directory of objects.
+pub fn lists_packs(path: &Path) -> bool {
+    let in_objects = path.strip_prefix("objects").unwrap_or(path);
+    let is_part = |name: &str| name.starts_with("multi-pack-index-") && name.ends_with(".midx");
+    with_names(in_objects, |names| match names {
+        ["pack", "multi-pack-index"] => true,
+        ["pack", "multi-pack-index.d", name] => is_part(name),
+        _ => false,
+    })
+}
+
 /// Returns whether a file, while it is no part of the work tree, has git show less of it, or something else.
 pub fn is_view(path: &Path) -> bool {
     ["info/attributes", "info/exclude", "info/grafts"].iter().any(|view| path == Path::new(view))

@@ -62,6 +62,8 @@ pub enum Reason {
     },
     /// It lists a path that git would write to, though no work tree has it.
     WritesElsewhere { example: String },
+    /// It names files beside it, and one of them lies elsewhere.
+    NamesElsewhere { example: String },
     /// A link out of the shared directory, beneath which an index of git lists files.
     LeadsOut {
         /// One of them.
@@ -133,6 +135,9 @@ impl fmt::Display for Reason {
             ),
             Self::WritesElsewhere { example } => {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")
+            }
+            Self::NamesElsewhere { example } => {
+                write!(f, "it has git read `{example}` in the place of a file beside it, and remove it later")
             }
             Self::LeadsOut { example } => write!(
                 f,

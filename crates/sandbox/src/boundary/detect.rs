@@ -188,8 +188,12 @@ impl Baseline {
         }
         for one in watched(mounts) {
             let is_said = findings.iter().any(|finding| finding.path == one.path);
-            if let Some(reason) = self.redirected(root, &one).filter(|_| !is_said) {
-                let (path, origin) = (one.path.into(), Origin::Earlier);
+            let redirected = || {
+                let by_other = self.redirected(root, &one).map(|reason| (reason, Origin::Earlier));
+                by_other.or_else(|| Some((self.redirected_beside(root, &one)?, Origin::Created)))
+            };
+            if let Some((reason, origin)) = redirected().filter(|_| !is_said) {
+                let path = one.path.into();
                 findings.push(Finding { path, reason, origin, aside: None, restored: false });
             }
         }
@@ -258,6 +262,13 @@ impl Baseline {
             Original::File(before) => classifier::redirected(root, one, &before.bytes),
             Original::Link(_) => None,
         }
+    }
+
+    /// Returns whether a new configuration beside the one of a repository that was there leads elsewhere than that.
+    fn redirected_beside(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
+        let is_new = self.entry(one.path).is_none() && self.searched.contains(one.base);
+        let is_it = is_new && one.path.file_name().is_some_and(|name| name == "config.worktree");
+        is_it.then(|| classifier::routes(root, one)).flatten()
     }
 
     /// Classifies what lies within a protected directory that is new, by rules of its own: a repository, mostly.

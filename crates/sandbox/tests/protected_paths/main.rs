@@ -8,6 +8,7 @@ mod ends;
 mod git;
 mod git_data;
 mod git_elsewhere;
+mod git_named;
 mod git_obeys;
 mod git_settings;
 mod git_staged;

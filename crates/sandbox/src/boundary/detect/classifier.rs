@@ -309,6 +309,11 @@ pub(crate) fn redirected(root: BorrowedFd<'_>, one: &Watched<'_>, before: &[u8])
     policy::classify::redirected(one.seen_as, before, &content(root, one)?)
 }
 
+/// Returns the remote or branch that a configuration of git names.
+pub(crate) fn routes(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
+    policy::classify::routes(&content(root, one)?)
+}
+
 /// Returns whether it is a pipe, a socket or a device.
 fn is_special(stat: &Stat) -> bool {
     let kind = FileType::from_raw_mode(stat.st_mode);

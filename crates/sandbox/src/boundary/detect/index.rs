@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::index::{ObjectFormat, Paths};
+use policy::classify::index::{LINK, ObjectFormat, Paths, SUBMODULE_CONTENT};
 use policy::classify::{FileFormat, Reason};
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
@@ -65,7 +65,7 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         let hidden = match &list.listed {
             ListContent::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
             ListContent::Lines(lines) => lines.clone(),
-            ListContent::TooMany | ListContent::Malformed => Vec::new(),
+            ListContent::Names { .. } | ListContent::TooMany | ListContent::Malformed => Vec::new(),
         };
         let numbers = |staged: &[Staged]| {
             let files = staged.iter().flat_map(|staged| &staged.files);
@@ -112,6 +112,9 @@ pub(crate) fn added_entries(
             let linked = added(&before.linked, list.linked.iter().map(|path| text(path)));
             let linked = linked.map(|(_, example)| elsewhere(example));
             changes.extend(linked.map(|reason| (list.path.clone(), reason, Origin::Created)));
+            // Its shared index may be another one, and what it lists may have become protected.
+            let staged = newly_staged(root, Some(before), list, &goes);
+            changes.extend(staged.map(|reason| (list.path.clone(), reason, Origin::Earlier)));
             continue;
         }
         let unreadable = Reason::Unreadable { format: FileFormat::Index };
@@ -126,6 +129,10 @@ pub(crate) fn added_entries(
             // Git does not write a path that leads elsewhere, nor what cannot be read.
             ListContent::Malformed => found(unreadable, is_new),
             ListContent::TooMany => found(unreadable, Origin::Earlier),
+            ListContent::Names { elsewhere } => {
+                let reason = elsewhere.iter().map(|path| Reason::NamesElsewhere { example: text(path) });
+                reason.for_each(|reason| found(reason, is_new));
+            }
             ListContent::Paths(Paths { outside: Some(path), .. }) => {
                 found(Reason::WritesElsewhere { example: text(path) }, is_new);
             }
@@ -151,23 +158,31 @@ pub(crate) fn added_entries(
         if is_own {
             continue;
         }
-        let (known, known_hidden) =
-            before.map_or_else(Default::default, |before| (&before.staged[..], &before.staged_hidden[..]));
-        let mut staged = list.staged.iter();
-        if let Some((files, example)) = staged.find_map(|staged| newly_staged(root, known, staged, &goes)) {
-            found(Reason::StagesProtected { files, example }, Origin::Earlier);
-        }
-        let newly_hidden = |staged| newly_staged(root, known_hidden, staged, |_: &Path| false);
-        let mut staged = list.staged_hidden.iter().filter(|_| known_hidden.len() < MAX_HIDDEN);
-        if let Some((files, example)) = staged.find_map(newly_hidden) {
-            found(Reason::TracksHidden { files, example }, Origin::Earlier);
+        for reason in newly_staged(root, before, list, &goes) {
+            found(reason, Origin::Earlier);
         }
     }
     changes
 }
 
-/// Returns for how many paths an index holds what it did not hold before and what does not lie there, and one of them.
+/// Says what an index holds for protected paths, and for hidden ones, that it did not hold before.
 fn newly_staged(
+    root: BorrowedFd<'_>,
+    before: Option<&Index>,
+    list: &PathList,
+    goes: impl Fn(&Path) -> bool,
+) -> impl Iterator<Item = Reason> {
+    let known = before.map_or(&[][..], |before| &before.staged);
+    let protected = list.staged.iter().find_map(|staged| added_numbers(root, known, staged, &goes));
+    let known = before.map_or(&[][..], |before| &before.staged_hidden);
+    let mut hidden = list.staged_hidden.iter().filter(|_| known.len() < MAX_HIDDEN);
+    let hidden = hidden.find_map(|staged| added_numbers(root, known, staged, |_: &Path| false));
+    let protected = protected.map(|(files, example)| Reason::StagesProtected { files, example });
+    protected.into_iter().chain(hidden.map(|(files, example)| Reason::TracksHidden { files, example }))
+}
+
+/// Returns for how many paths an index holds what it did not hold before and what does not lie there, and one of them.
+fn added_numbers(
     root: BorrowedFd<'_>,
     before: &[(String, String)],
     staged: &Staged,
@@ -183,7 +198,8 @@ fn newly_staged(
         left.set(left.get().saturating_sub(size.min(LARGEST_STAGED)));
         let is_compared = left.get() > 0;
         // A submodule that lies there was searched.
-        let is_checked_out = || beneath::stat(root, &path.join(".git")).is_ok();
+        let is_checked_out =
+            || number.starts_with(SUBMODULE_CONTENT) && beneath::stat(root, &path.join(".git")).is_ok();
         if goes(&path) {
             return true;
         }
@@ -194,23 +210,23 @@ fn newly_staged(
     Some((new.count(), example))
 }
 
-/// Returns how git names the content of a file or a link: by its hash, with what it is and how long it is in front.
+/// Returns what names the content of a file or a link in an index: its hash, with what it is and how long it is in front.
 fn number_of(root: BorrowedFd<'_>, path: &Path, format: ObjectFormat) -> Option<String> {
-    let content = if let Ok(target) = beneath::read_link(root, path) {
-        target.into_os_string().into_vec()
+    let (kind, content) = if let Ok(target) = beneath::read_link(root, path) {
+        (LINK, target.into_os_string().into_vec())
     } else {
         let (file, _) = beneath::file(root, path).ok()?;
         let mut content = Vec::new();
         std::fs::File::from(file).take(LARGEST_STAGED).read_to_end(&mut content).ok()?;
-        content
+        ("", content)
     };
     let header = format!("blob {}\0", content.len());
     Some(match format {
         ObjectFormat::Sha1 => {
-            format!("{:x}", Sha1::new().chain_update(header).chain_update(&content).finalize())
+            format!("{kind}{:x}", Sha1::new().chain_update(header).chain_update(&content).finalize())
         }
         ObjectFormat::Sha256 => {
-            format!("{:x}", Sha256::new().chain_update(header).chain_update(&content).finalize())
+            format!("{kind}{:x}", Sha256::new().chain_update(header).chain_update(&content).finalize())
         }
     })
 }

@@ -6,11 +6,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use policy::classify::file_lists::{self, PackNames};
 use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, StagedKind};
 use policy::classify::{MAX_CONTENT, layout, repository};
 use policy::rules::hide::HidePatterns;
 use policy::text::json_bytes;
 use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::host::beneath;
@@ -18,6 +20,9 @@ use crate::host::stamp::Stamp;
 
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
 const MAX_SIZE: u64 = 64 << 20;
+
+/// How long the names of all packs together are at most, in bytes. One has some 50.
+const MAX_PACK_NAMES: usize = 16 << 20;
 
 /// How much of a reference is read: a name of one is shorter.
 const MAX_REFERENCE_LENGTH: u64 = 4096;
@@ -73,6 +78,8 @@ pub(crate) struct Staged {
 pub enum ListContent {
     /// These paths.
     Paths(Paths),
+    /// Names of files beside it, but for this one, which lies elsewhere.
+    Names { elsewhere: Option<PathBuf> },
     /// These lines, without those that say nothing.
     Lines(Vec<String>),
     /// It is too large to be read.
@@ -101,10 +108,19 @@ impl PathList {
                 let outside = Some(repository::leads_out(&content)?.to_path_buf());
                 ListContent::Paths(Paths { outside, ..Paths::default() })
             }
+            ListKind::Packs => match pack_elsewhere(&file) {
+                Some(elsewhere) => ListContent::Names { elsewhere },
+                None => ListContent::Malformed,
+            },
+            ListKind::Tables => {
+                ListContent::Names { elsewhere: file_lists::table_elsewhere(&up_to(file, MAX_SIZE)?) }
+            }
             ListKind::Lines => ListContent::Lines(lines(&up_to(file, MAX_CONTENT as u64)?)),
             ListKind::Index | ListKind::Merged => {
                 let content = up_to(file, MAX_SIZE + 1)?;
                 let read = match kind {
+                    // It has a line for each file of a merge.
+                    ListKind::Merged if content.len() as u64 > MAX_SIZE => Err(MalformedIndex),
                     _ if content.len() as u64 > MAX_SIZE => {
                         return Some(Self {
                             path,
@@ -240,6 +256,10 @@ enum ListKind {
     /// The paths that `git rerere` is to write.
     Merged,
     Reference,
+    /// The packs that an index is of.
+    Packs,
+    /// The tables of references that are in force.
+    Tables,
     /// Lines that have git show something else.
     Lines,
 }
@@ -252,10 +272,38 @@ impl ListKind {
             // The name of a branch, to which `git bisect reset` goes back.
             b"BISECT_START" => Some(Self::Reference),
             b"index" => Some(Self::Index),
+            b"reftable/tables.list" => Some(Self::Tables),
+            _ if layout::lists_packs(in_git) => Some(Self::Packs),
             _ if name.starts_with(b"sharedindex.") => Some(Self::Index),
             _ if layout::is_view(in_git) => Some(Self::Lines),
             _ => layout::is_reference(in_git).then_some(Self::Reference),
         }
+    }
+}
+
+/// Returns the name of a pack in an index of several that lies elsewhere; `None` where git could not have written the index.
+fn pack_elsewhere(file: &OwnedFd) -> Option<Option<PathBuf>> {
+    let read = |at: u64, length: usize| {
+        let mut bytes = vec![0; length];
+        let mut read = 0;
+        while read < length {
+            match rustix::io::pread(file, &mut bytes[read..], at + read as u64) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        bytes.truncate(read);
+        Some(bytes)
+    };
+    let names = PackNames::find(&read(0, file_lists::MAX_TABLE)?)?;
+    let length =
+        usize::try_from(names.at.end - names.at.start).ok().filter(|length| *length <= MAX_PACK_NAMES)?;
+    let chunk = read(names.at.start, length).filter(|chunk| chunk.len() == length)?;
+    match names.leads_elsewhere(&chunk) {
+        Some(name) if name == Path::new("") => None,
+        elsewhere => Some(elsewhere),
     }
 }
 

@@ -67,6 +67,10 @@ impl Reach {
         !self.beyond.is_empty() && path.ancestors().any(|above| self.beyond.contains(above))
     }
 
+    pub(crate) fn contains(&self, base: &Base) -> bool {
+        self.discovered_by.contains_key(base)
+    }
+
     /// Lists what was searched.
     pub fn bases(&self) -> impl Iterator<Item = &Base> {
         self.discovered_by.keys()

@@ -104,6 +104,7 @@ pub fn mounts_until(
         data_ahead: Vec::new(),
         levels: 0,
         work_trees: Vec::new(),
+        named_trees: BTreeSet::new(),
         sources: Vec::new(),
         dotted: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::FileType;
@@ -26,6 +27,9 @@ const STATE: [&str; 16] = [
     "rebase-merge", "sequencer",
 ];
 
+/// How names of indexes begin that others share.
+const SHARED_INDEX: &[u8] = b"sharedindex.";
+
 /// Lists the state of other work trees than these, as far as it is there; nothing where the directory is no repository of worktrees.
 pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<ReadOnly>> {
     if shared.is_empty() {
@@ -34,6 +38,14 @@ pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<Re
     let base = Path::new(DATA);
     let state = STATE.iter().filter_map(|name| kept(root, Path::new(name)).transpose());
     let mut others = state.collect::<io::Result<Vec<_>>>()?;
+    // What a split index is read with, see git-update-index(1).
+    let listing = beneath::listing(root, Path::new(""))?;
+    for entry in beneath::entries(listing.as_fd())? {
+        let (name, _) = entry?;
+        if name.as_bytes().starts_with(SHARED_INDEX) {
+            others.extend(kept(root, Path::new(&name))?);
+        }
+    }
     let listing = beneath::listing(root, base)?;
     for entry in beneath::entries(listing.as_fd())? {
         let (name, kind) = entry?;

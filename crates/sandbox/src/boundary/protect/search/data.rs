@@ -112,7 +112,11 @@ impl Search<'_> {
                 let place = objects.join(&path);
                 match kind {
                     FileType::Directory if !is_spread(&in_git, self.extent) => ahead.push(path),
-                    FileType::Directory | FileType::RegularFile | FileType::Unknown => {}
+                    FileType::RegularFile => {
+                        let list = PathList::read(self.root, objects, &path, || ObjectFormat::Sha1);
+                        self.path_lists.extend(list);
+                    }
+                    FileType::Directory | FileType::Unknown => {}
                     kind => {
                         leads_out |= !matches!(self.resolve(Path::new(""), &place), Ok(Leads::To { .. }));
                         let (base, seen_as) = (self.led(&place), Path::new(".git").join(in_git));
@@ -150,6 +154,7 @@ impl Search<'_> {
         let matters = |name: &OsStr, kind: FileType| {
             is_classified
                 || kind != FileType::RegularFile
+                || name_lists(directory, name)
                 || SIGNS.iter().chain(&OBEYED).any(|sign| name == *sign)
         };
         let list = || {
@@ -288,6 +293,13 @@ fn is_reference(root: &OwnedFd, path: &Path) -> bool {
     let in_place = path == Path::new("HEAD") || path.starts_with("refs");
     let is_name = |target: PathBuf| repository::is_reference_name(target.as_os_str().as_bytes());
     in_place && beneath::read_link(root, path).is_ok_and(is_name)
+}
+
+/// Returns whether a file among what else is data names other files beside it.
+fn name_lists(directory: &Path, name: &OsStr) -> bool {
+    let is_of_packs =
+        matches!(name.as_bytes(), [b'm', b'u', ..]) && layout::lists_packs(&directory.join(name));
+    is_of_packs || name == "tables.list" && directory.ends_with("reftable")
 }
 
 /// Returns whether a directory of git's data is searched for repositories by itself.

@@ -25,7 +25,12 @@ impl Search<'_> {
                 continue;
             };
             for name in submodules(&content) {
-                let place = self.past_links(&git.join("modules").join(name));
+                let named = Path::new("modules").join(name);
+                // Git takes a file there for one that says where the repository is, whatever else lies around it.
+                if self.is_git_file(&git.join(&named)) {
+                    self.note_strange(git, &named);
+                }
+                let place = self.past_links(&git.join(named));
                 let Some(place) = place.filter(|_| !self.is_out_of_time()) else { continue };
                 if beneath::stat(self.root, &place.join("HEAD")).is_ok() {
                     self.git(&place, None, [DiscoveredBy::Within(Base::Git(git.into()))]);
@@ -68,22 +73,22 @@ impl Search<'_> {
         }
     }
 
+    fn is_git_file(&self, path: &Path) -> bool {
+        let file = beneath::file(self.root, path).ok();
+        let content = file.and_then(|(file, _)| read_up_to(file, MAX_POINTER_LENGTH));
+        content.is_some_and(|(content, _)| gitdir(&content).is_some())
+    }
+
     /// Notes files where submodules have their directories, if git takes them for ones that say where these are, or would wait for them.
     fn files_for_modules(&mut self, modules: &Path) {
         let Ok(listing) = beneath::listing(self.root, modules) else { return };
         let Ok(entries) = beneath::entries(listing.as_fd()) else { return };
-        let leads = |path: &Path| {
-            let content = beneath::file(self.root, path)
-                .ok()
-                .and_then(|(file, _)| read_up_to(file, MAX_POINTER_LENGTH));
-            content.is_some_and(|(content, _)| gitdir(&content).is_some())
-        };
         let is_strange = |path: &Path, kind: FileType| match kind {
             FileType::Directory => false,
-            FileType::RegularFile => leads(path),
+            FileType::RegularFile => self.is_git_file(path),
             // A link to a directory, or out of the boundary, is remembered.
             FileType::Symlink => match self.resolve(Path::new(""), path) {
-                Ok(Leads::To { path, .. }) => leads(&path),
+                Ok(Leads::To { path, .. }) => self.is_git_file(&path),
                 Ok(Leads::Nowhere { .. } | Leads::Unfollowed { .. }) | Err(_) => false,
             },
             _ => true,

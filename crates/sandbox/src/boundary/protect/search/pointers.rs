@@ -4,6 +4,7 @@
 //! remembered: the agent may have made it to hide a repository from this search.
 
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use policy::classify::repository::{self, MAX_HEAD_LENGTH, MAX_POINTER_LENGTH};
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 use crate::boundary::protect::mounts::{Cause, FileKind, Link, Notice};
 use crate::boundary::protect::reach::{Base, DiscoveredBy};
 use crate::boundary::protect::search::progress::{
-    Ahead, Leads, MODULE, OF_GIT, OnHost, Search, Wanted, WorkTree, is, read_up_to,
+    Ahead, DataAhead, Leads, MODULE, OF_GIT, OnHost, Search, Wanted, WorkTree, is, read_up_to,
 };
 use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
@@ -131,8 +132,12 @@ impl Search<'_> {
         let Some(stat) = stat.filter(|_| seen_as == Path::new(LINKED_WORK_TREE)) else { return };
         self.protect(file.clone(), &stat, seen_as.join("gitdir"), Cause::Named, self.base.clone());
         let Some(content) = self.content(&file, MAX_POINTER_LENGTH) else { return };
-        // It has the form of a `commondir`.
+        // It has the form of a `commondir`, but that git takes any space off its end, and not always.
         let Some(named) = repository::commondir(&content) else { return };
+        if named.as_os_str().as_bytes().last().is_some_and(u8::is_ascii_whitespace) {
+            self.unfollowed.insert(file);
+            return;
+        }
         let is_harmless = match self.lead(git, named) {
             Ok(Leads::To { links, .. }) => {
                 self.remember(links);
@@ -183,21 +188,31 @@ impl Search<'_> {
                 None
             }
         };
-        match place {
-            Some(place) => self.work_trees.push(WorkTree { config: config.into(), git: git.into(), place }),
-            None => drop(self.unfollowed.insert(config.into())),
+        let Some(place) = place else {
+            self.unfollowed.insert(config.into());
+            return;
+        };
+        // Git takes that for its work tree, and not the directory of the `.git` file.
+        if self.named_trees.insert((git.into(), place.clone())) {
+            if !self.reach.contains(&Base::Tree(place.clone())) {
+                self.tree(&place, [DiscoveredBy::Path(config.into())]);
+            }
+            let (tree, behind) = (Some(place.clone()), self.behind.clone());
+            self.data_ahead.push(DataAhead { git: git.into(), tree, behind });
         }
+        self.work_trees.push(WorkTree { config: config.into(), git: git.into(), place });
     }
 
     /// Compares the work trees that configurations name with everything that was found: whoever works in one has git write
-    /// there, so it is no place among git's data, nor a protected one, nor around other repositories.
+    /// there, so it is no place among git's data, nor a protected one, nor around one or around other repositories. What is there has
+    /// a `.git` that leads back: git stays where it was called otherwise, and takes relative paths from there.
     pub(crate) fn check_work_trees(&mut self, walk: &Walk) {
         let trees: Vec<&Path> = walk.repositories.iter().map(|one| one.path.as_path()).collect();
         for WorkTree { config, git, place } in std::mem::take(&mut self.work_trees) {
             let mut above = trees.iter().copied().chain([Path::new("")]);
             let is_protected = above.clone().any(|tree| {
                 let covers = |rest: &Path| self.protected.iter().any(|listed| table::covers(listed, rest));
-                place.strip_prefix(tree).is_ok_and(covers)
+                place.strip_prefix(tree).is_ok_and(|rest| covers(rest) || leads_to_protected(rest))
             });
             let is_gits = place.iter().any(|name| name.eq_ignore_ascii_case(".git"))
                 || self.seen_git.iter().any(|git| {
@@ -205,9 +220,10 @@ impl Search<'_> {
                     first.is_some_and(|first| OF_GIT.iter().any(|name| first == *name))
                 });
             // A submodule's own directory may hold other repositories: a file there leads back to it.
-            let is_own = self.seen_trees.contains(&(git, Some(place.clone())));
+            let is_own = self.is_of(&place, &git);
             let is_around = !is_own && above.any(|tree| tree.starts_with(&place));
-            if is_protected || is_gits || is_around {
+            let is_elsewhere = !is_own && beneath::stat(self.root, &place).is_ok();
+            if is_protected || is_gits || is_around || is_elsewhere {
                 self.unfollowed.insert(config);
             }
         }
@@ -342,6 +358,13 @@ fn has_head(root: BorrowedFd<'_>, git: &Path) -> bool {
         Err(Errno::NOENT | Errno::NOTDIR) => false,
         Err(_) => true,
     }
+}
+
+/// Returns whether a place is a directory above a protected path.
+fn leads_to_protected(place: &Path) -> bool {
+    let folded = place.to_string_lossy().to_ascii_lowercase();
+    let names: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
+    !names.is_empty() && table::leads_to_protected(&names)
 }
 
 /// Removes each `..` from a path that has no links; `None` where that leads out of the boundary.

@@ -66,6 +66,8 @@ pub(super) struct Search<'a> {
     /// How many directories of git's data have led to the one that is searched at the moment.
     pub(super) levels: u32,
     pub(super) work_trees: Vec<WorkTree>,
+    /// Directories of git's data with the work trees that configurations name for them.
+    pub(super) named_trees: BTreeSet<(PathBuf, PathBuf)>,
     /// Configurations with what they name.
     pub(super) sources: Vec<(PathBuf, Source)>,
     pub(super) dotted: Vec<Dotted>,

@@ -79,12 +79,14 @@ impl Search<'_> {
         // The data of a linked work tree look like a bare repository, and are no work tree.
         let is_linked = beneath::stat(self.root, &git.join("commondir")).is_ok();
         let trees: Vec<PathBuf> = trees.filter(|tree| !is_linked || tree != git).collect();
-        let own: Vec<PathBuf> = trees.iter().filter(|tree| self.is_of(tree, git)).cloned().collect();
+        let is_named = |tree: &PathBuf| self.named_trees.contains(&(git.to_path_buf(), tree.clone()));
+        let is_own = |tree: &&PathBuf| is_named(tree) || self.is_of(tree, git);
+        let own: Vec<PathBuf> = trees.iter().filter(is_own).cloned().collect();
         if own.is_empty() { trees.into_iter().take(1).collect() } else { own }
     }
 
     /// Returns whether the `.git` of a work tree is this directory, or leads there without a `commondir`.
-    fn is_of(&self, tree: &Path, git: &Path) -> bool {
+    pub(super) fn is_of(&self, tree: &Path, git: &Path) -> bool {
         let Ok(Leads::To { path, stat, .. }) = self.resolve(tree, Path::new(".git")) else {
             return tree == git;
         };
