@@ -294,9 +294,10 @@ impl FileRole {
         match (name, directories) {
             (name, ["hooks"]) if !is_sample(name) => Some(Self::Hook),
             (name, [.., "hooks"]) if nested && !is_sample(name) => Some(Self::Hook),
-            ("config" | "config.worktree", []) => Some(Self::GitConfig),
             // Git writes no `core.worktree` for a linked work tree.
-            ("config.worktree", [.., "worktrees", _]) => Some(Self::GitConfig),
+            ("config" | "config.worktree", []) | ("config.worktree", [.., "worktrees", _]) => {
+                Some(Self::GitConfig)
+            }
             ("config" | "config.worktree", _) if nested => Some(Self::SubmoduleConfig),
             ("config", _) => Some(Self::LooseConfig),
             (_, [.., directory]) if operation::DIRECTORIES.contains(directory) => Some(Self::Operation),

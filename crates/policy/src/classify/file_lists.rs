@@ -85,7 +85,7 @@ fn path(name: &[u8]) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// An index of packs with these chunks, of which the first one begins behind the table.
+    /// Makes an index of packs with these chunks, of which the first one begins behind the table.
     fn index(packs: u32, chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
         let mut all = [b"MIDX\x01\x01".as_slice(), &[u8::try_from(chunks.len()).unwrap(), 0]].concat();
         all.extend(packs.to_be_bytes());
@@ -95,8 +95,7 @@ mod tests {
             all.extend(at.to_be_bytes());
             at += content.len() as u64;
         }
-        chunks.iter().for_each(|(_, content)| all.extend(*content));
-        all
+        all.into_iter().chain(chunks.iter().flat_map(|(_, content)| content.iter().copied())).collect()
     }
 
     fn elsewhere(index: &[u8]) -> Option<PathBuf> {

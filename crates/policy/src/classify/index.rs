@@ -44,8 +44,10 @@ const DIRECTORY: u32 = 0o040_000;
 /// The mode of a link.
 const LINK_MODE: u32 = 0o120_000;
 
-/// How the name of the content of a link begins, and that of a submodule.
+/// How the name of the content of a link begins.
 pub const LINK: &str = "120000 ";
+
+/// How the name of the content of a submodule begins.
 pub const SUBMODULE_CONTENT: &str = "160000 ";
 
 /// The mode of a submodule, and the bits of a mode that say what an entry is.

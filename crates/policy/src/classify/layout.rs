@@ -83,7 +83,9 @@ pub fn is_reference(path: &Path) -> bool {
 /// Returns whether a file is an index of several packs, in git's data or in a directory of objects.
 pub fn lists_packs(path: &Path) -> bool {
     let in_objects = path.strip_prefix("objects").unwrap_or(path);
-    let is_part = |name: &str| name.starts_with("multi-pack-index-") && name.ends_with(".midx");
+    let is_part = |name: &str| {
+        name.strip_prefix("multi-pack-index-").and_then(|name| name.strip_suffix(".midx")).is_some()
+    };
     with_names(in_objects, |names| match names {
         ["pack", "multi-pack-index"] => true,
         ["pack", "multi-pack-index.d", name] => is_part(name),

@@ -10,8 +10,9 @@ const HOOK: &str = "#!/bin/sh\ntouch obeyed\n";
 /// One run writes what nothing obeys, and the next one puts it in the place of a link of the user's.
 #[test]
 fn what_is_old_is_moved_aside_where_it_replaces_a_link_in_the_middle_of_a_chain() {
-    // What the user has linked; what the agent prepares, with its content; and where the chain leads to that.
-    let variants: [(&[(&str, &str)], [&str; 2], &str, &str); 5] = [
+    // What the user has linked; where the agent has something, and to where it moves that; a file in it; and where a program finds it.
+    type Variant = (&'static [(&'static str, &'static str)], [&'static str; 2], &'static str, &'static str);
+    let variants: [Variant; 5] = [
         (
             &[("conf/vscode", ".vscode"), ("../base/vscode", "conf/vscode")],
             ["x", "conf/vscode"],

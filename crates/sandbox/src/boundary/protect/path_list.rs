@@ -108,10 +108,7 @@ impl PathList {
                 let outside = Some(repository::leads_out(&content)?.to_path_buf());
                 ListContent::Paths(Paths { outside, ..Paths::default() })
             }
-            ListKind::Packs => match pack_elsewhere(&file) {
-                Some(elsewhere) => ListContent::Names { elsewhere },
-                None => ListContent::Malformed,
-            },
+            ListKind::Packs => packs(&file).unwrap_or(ListContent::Malformed),
             ListKind::Tables => {
                 ListContent::Names { elsewhere: file_lists::table_elsewhere(&up_to(file, MAX_SIZE)?) }
             }
@@ -281,8 +278,8 @@ impl ListKind {
     }
 }
 
-/// Returns the name of a pack in an index of several that lies elsewhere; `None` where git could not have written the index.
-fn pack_elsewhere(file: &OwnedFd) -> Option<Option<PathBuf>> {
+/// Reads the names of packs in an index of several; `None` where git could not have written it.
+fn packs(file: &OwnedFd) -> Option<ListContent> {
     let read = |at: u64, length: usize| {
         let mut bytes = vec![0; length];
         let mut read = 0;
@@ -301,10 +298,9 @@ fn pack_elsewhere(file: &OwnedFd) -> Option<Option<PathBuf>> {
     let length =
         usize::try_from(names.at.end - names.at.start).ok().filter(|length| *length <= MAX_PACK_NAMES)?;
     let chunk = read(names.at.start, length).filter(|chunk| chunk.len() == length)?;
-    match names.leads_elsewhere(&chunk) {
-        Some(name) if name == Path::new("") => None,
-        elsewhere => Some(elsewhere),
-    }
+    let elsewhere = names.leads_elsewhere(&chunk);
+    let is_broken = elsewhere.as_deref() == Some(Path::new(""));
+    (!is_broken).then_some(ListContent::Names { elsewhere })
 }
 
 fn up_to(file: OwnedFd, longest: u64) -> Option<Vec<u8>> {
