@@ -21,7 +21,7 @@ run: ## Build, and run a Python program in a sandbox
 test: ## Install what the tests need, and run all of them
 	@tests/setup cargo cc gcc git ip node python3 venv script setpriv unshare bwrap
 	@[ "$$(id -u)" -ne 0 ] || tests/setup curl dpkg-deb httpx java javac npm openssl pip postgres psql redis-cli redis-server requests ssh sshd
-	@[ "$$(id -u)" -ne 0 ] || tests/setup chromium go mvn || echo 'without Chromium, Go and Maven, tests of them are not run' >&2
+	@[ "$$(id -u)" -ne 0 ] || tests/setup chromium go mvn nix-env || echo 'without Chromium, Go, Maven and Nix, tests of them are not run' >&2
 	@[ "$$(id -u)" -ne 0 ] || tests/agents || echo 'without agents and SDKs, tests of them are not run' >&2
 	@tests/engine || echo 'without an engine, tests of containers are not run' >&2
 	@tests/run

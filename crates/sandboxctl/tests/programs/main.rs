@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod compare;
+mod nix;
 mod projects;
 mod terminal;
 
