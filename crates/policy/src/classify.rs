@@ -31,7 +31,9 @@ mod value;
 mod versions;
 mod words;
 
-pub use git::{IdentityEntry, Reference, identity, is_configuration, references, submodules};
+pub use git::{
+    IdentityEntry, Reference, identity, is_configuration, leads_from_anywhere, references, submodules,
+};
 
 /// The directory in which a program is classified that a configuration of git names, wherever it lies. There is none of this name.
 pub const PROGRAMS: &str = ".git/programs";

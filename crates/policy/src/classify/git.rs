@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 pub use self::identity::{IdentityEntry, identity};
-pub use self::named::{Reference, is_configuration, references, submodules};
+pub use self::named::{Reference, is_configuration, leads_from_anywhere, references, submodules};
 use self::syntax::{ConfigEntry, MalformedConfig, read};
 use super::reason::Reason;
 use crate::protect::table;

@@ -289,3 +289,32 @@ fn an_index_is_compared_by_what_it_holds_and_of_which_kind() {
     git(&boundary.host, &["add", "file"]);
     assert!(!staged(&boundary.compare(&baseline)));
 }
+
+#[test]
+fn a_repository_without_a_work_tree_takes_nothing_from_where_git_is_called() {
+    for (settings, hostile) in [
+        ("[core]\n\tbare = true\n[remote \"origin\"]\n\turl = x\n", true),
+        ("[core]\n\tbare\n[remote \"origin\"]\n\turl = x\n", true),
+        // As in a clone that is bare beside its work trees.
+        ("[core]\n\tbare = true\n[remote \"origin\"]\n\turl = https://example.org/x.git\n", false),
+        ("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n", false),
+    ] {
+        let (boundary, outside) = committed();
+        let baseline = boundary.baseline();
+        git(&boundary.host, &["init", "-q", "n"]);
+        boundary.write("n/.git/config", &format!("[core]\n\trepositoryformatversion = 0\n{settings}"));
+        git(outside.parent().unwrap(), &["init", "-q", "private"]);
+        let private = outside.with_file_name("private");
+        git(&private, &["commit", "-q", "--allow-empty", "-m", "private"]);
+        boundary.directory("n/x").directory("n/src").link(&private, "n/src/x");
+        let fetch = || {
+            git(&boundary.host.join("n/src"), &["fetch", "-q", "origin"]);
+            fs::metadata(boundary.host.join("n/.git/FETCH_HEAD")).is_ok_and(|stat| stat.len() > 0)
+        };
+        assert_eq!(fetch(), hostile, "the control: {settings}");
+        let _ = fs::remove_file(boundary.host.join("n/.git/FETCH_HEAD"));
+        let expected: &[&str] = if hostile { &["n/.git/config"] } else { &[] };
+        assert_eq!(moved(&boundary, &baseline), expected, "{settings}");
+        assert!(!fetch(), "{settings}");
+    }
+}

@@ -51,6 +51,24 @@ pub fn references(content: &[u8]) -> Vec<Reference> {
     entries.iter().flat_map(named_by).chain(names).filter(is_path).collect()
 }
 
+/// Returns whether a configuration beside a work tree has git do without that, and names something that is relative to it: git takes
+/// that from the directory where it was called then, see `setup_discovered_git_dir` of its setup.c.
+pub fn leads_from_anywhere(content: &[u8]) -> bool {
+    let entries = read(content).unwrap_or_default();
+    // Without a value, a setting is true. Of others than these, git takes numbers.
+    let is_false =
+        |value: &OsStr| ["", "false", "no", "off", "0"].iter().any(|name| value.eq_ignore_ascii_case(name));
+    let is_bare =
+        |entry: &ConfigEntry| entry.is("core", "bare") && !entry.value.as_deref().is_some_and(is_false);
+    let is_relative = |reference: &Reference| match reference {
+        Reference::Hooks(path) | Reference::Program(path) | Reference::Repository(path) => {
+            path.is_relative() && !path.starts_with("~")
+        }
+        Reference::Configuration(_) | Reference::WorkTree(_) => false,
+    };
+    entries.iter().any(is_bare) && references(content).iter().any(is_relative)
+}
+
 /// Returns whether this can be read as a configuration of git. What cannot names nothing here, whatever git makes of it.
 pub fn is_configuration(content: &[u8]) -> bool {
     read(content).is_ok()

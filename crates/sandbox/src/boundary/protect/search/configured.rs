@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use policy::classify::{MAX_CONTENT, PROGRAMS, Reference, references};
+use policy::classify::{MAX_CONTENT, PROGRAMS, Reference, leads_from_anywhere, references};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -45,7 +45,11 @@ impl Search<'_> {
             if !seen.insert(config.clone()) {
                 continue;
             }
-            let references = self.references(&config).into_iter();
+            let content = self.configuration(&config).unwrap_or_default();
+            if tree.is_some_and(|tree| tree != git) && leads_from_anywhere(&content) {
+                self.unfollowed.insert(config.clone());
+            }
+            let references = references(&content).into_iter();
             for reference in references.flat_map(|one| self.in_homes(one)).collect::<Vec<_>>() {
                 if left == 0 {
                     // What is not followed may lead anywhere.
@@ -71,21 +75,21 @@ impl Search<'_> {
         }
     }
 
-    /// Lists what a configuration names.
-    fn references(&mut self, config: &Path) -> Vec<Reference> {
+    /// Reads a configuration, if it is one that git could read.
+    fn configuration(&mut self, config: &Path) -> Option<Vec<u8>> {
         let file = match beneath::file(self.root, config) {
             Ok((file, _)) => file,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => return Vec::new(),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => return None,
             Err(errno) => {
                 self.unreadable(config, errno);
-                return Vec::new();
+                return None;
             }
         };
         let Some((content, true)) = read_up_to(file, MAX_CONTENT as u64) else {
             self.notices.push(Notice::TooManySettings { config: config.into() });
-            return Vec::new();
+            return None;
         };
-        references(&content)
+        Some(content)
     }
 
     /// Lists where a reference may lead that begins with `~`. Whoever works in the boundary may have any directory above
