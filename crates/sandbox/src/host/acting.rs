@@ -2,13 +2,11 @@
 //! with links to what only root may touch. There it has no more rights than that user.
 
 use std::io;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::thread;
 
 use caps::{CapSet, CapsHashSet};
 use nix::unistd::{Uid, getgroups, setfsgid, setfsuid};
-use rustix::process::{Gid, getegid, geteuid, getgid, getuid};
+use rustix::process::{Gid, getegid, geteuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::host::identity::Identity;
@@ -69,26 +67,18 @@ pub(crate) fn file_system_user() -> Uid {
     setfsuid(Uid::from_raw(u32::MAX))
 }
 
-/// Connects to a socket as a user: who listens there sees that user, and not root (`SO_PEERCRED` and `SO_PEERGROUPS`, unix(7)).
+/// Does something as a process of this user would, without any capability: for what tells others who does it, as connecting to a
+/// socket and writing to it do.
 ///
-/// [`ActingAs`] is not enough for this, since a peer is told the effective user and not that of the file system: a user could
-/// put a link to any socket of a service in the way, and have it spoken to by root.
-pub(crate) fn connect(user: Identity, path: &Path) -> io::Result<UnixStream> {
-    as_peer(user, || UnixStream::connect(path))
-}
-
-/// Does something as a process of this user would, without any capability: for what tells others who does it, see [`connect`].
+/// [`ActingAs`] is not enough for this. Who listens is told the effective user of whoever has connected (`SO_PEERCRED` and
+/// `SO_PEERGROUPS`, unix(7)), and the real user of whoever sends a message (`SCM_CREDENTIALS`), and not that of the file system: a
+/// user could put a link to any socket of a service in the way, and have it spoken to by root. So whatever is sent is sent in here.
 pub(crate) fn as_peer<T: Send>(user: Identity, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     if !geteuid().is_root() || user.uid == 0 {
         return act();
     }
     let as_user = || {
-        let (uid, gid) = (rustix::process::Uid::from_raw(user.uid), Gid::from_raw(user.gid));
-        set_thread_groups(&[gid])?;
-        // The real and the saved ids stay: a user may signal whoever has theirs, see kill(2).
-        set_thread_res_gid(getgid(), gid, getegid())?;
-        // With this go all effective capabilities, see capabilities(7).
-        set_thread_res_uid(getuid(), uid, geteuid())?;
+        become_peer(user)?;
         act()
     };
     // Ids are a thread's own. This one does nothing else, so that nothing has to be given back.
@@ -96,6 +86,24 @@ pub(crate) fn as_peer<T: Send>(user: Identity, act: impl FnOnce() -> io::Result<
         let connecting = thread::Builder::new().spawn_scoped(scope, as_user)?;
         connecting.join().unwrap_or_else(|_| Err(io::Error::other("the thread of another user has panicked")))
     })
+}
+
+/// Makes this thread, and it alone, the user's for good: see [`as_peer`]. Whoever is not root, or has nobody else to be, stays who
+/// they are.
+///
+/// The saved ids stay root's. Nobody else is told them, no capability is left that could bring them back, and as long as one of the
+/// three is not the user's, the user can neither look into the memory that this thread shares with root's process (ptrace(2)) nor
+/// set limits for that (prlimit(2)). A signal they can send it (kill(2)).
+pub(crate) fn become_peer(user: Identity) -> io::Result<()> {
+    if !geteuid().is_root() || user.uid == 0 {
+        return Ok(());
+    }
+    let (uid, gid) = (rustix::process::Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    set_thread_groups(&[gid])?;
+    set_thread_res_gid(gid, gid, getegid())?;
+    set_thread_res_uid(uid, uid, geteuid())?;
+    // Not left to the change of user: with the secure bit SECBIT_NO_SETUID_FIXUP that takes none away, see capabilities(7).
+    confine::capabilities::clear().map_err(io::Error::other)
 }
 
 #[cfg(test)]
@@ -167,6 +175,8 @@ mod tests {
 
     #[test]
     fn whoever_listens_sees_the_user_and_not_root() {
+        use std::os::unix::net::{UnixListener, UnixStream};
+
         use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 
         if !crate::host::root_only::can_give_files_away() {
@@ -176,29 +186,99 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         fs::set_permissions(top.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let path = top.path().join("socket");
-        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let listener = UnixListener::bind(&path).unwrap();
+        // What is accepted inherits the option: each message brings the credentials of whoever sends it.
+        nix::sys::socket::setsockopt(&listener, nix::sys::socket::sockopt::PassCred, &true).unwrap();
         let seen = || {
             let (stream, _) = listener.accept().unwrap();
+            nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::PassCred, &true).unwrap();
             let peer = getsockopt(&stream, PeerCredentials).unwrap();
+            let sender = sender(&stream);
             let groups =
                 confine::protocol::ControlSocket::from(std::os::fd::OwnedFd::from(stream)).peer_groups();
-            (peer.uid(), peer.gid(), groups.unwrap())
+            ((peer.uid(), peer.gid(), groups.unwrap()), sender)
+        };
+        let speak = || {
+            let mut stream = UnixStream::connect(&path)?;
+            std::io::Write::write_all(&mut stream, b"x")?;
+            Ok(stream)
         };
 
         // It is root's alone.
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-        assert_eq!(connect(user, &path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(as_peer(user, speak).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         // The control: acting for the user, root is still root to the peer.
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
         let acting = ActingAs::user(user).unwrap();
-        let _stream = UnixStream::connect(&path).unwrap();
+        let _stream = speak().unwrap();
         drop(acting);
-        assert_eq!(seen().0, 0);
+        let (peer, sender) = seen();
+        assert_eq!((peer.0, sender), (0, (0, 0)));
 
-        let _stream = connect(user, &path).unwrap();
-        assert_eq!(seen(), (1001, 1002, vec![1002]));
+        let _stream = as_peer(user, speak).unwrap();
+        assert_eq!(seen(), ((1001, 1002, vec![1002]), (1001, 1002)));
         assert!(geteuid().is_root(), "this thread has stayed who it was");
         fs::write(top.path().join("of-root"), "").unwrap();
         assert_eq!(fs::metadata(top.path().join("of-root")).unwrap().uid(), 0);
+    }
+
+    /// Reads a message, and returns the user and the group that the kernel names as its sender's.
+    fn sender(stream: &std::os::unix::net::UnixStream) -> (u32, u32) {
+        use std::os::fd::AsRawFd;
+
+        use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg};
+
+        let mut byte = [0];
+        let mut data = [io::IoSliceMut::new(&mut byte)];
+        let mut room = nix::cmsg_space!(UnixCredentials);
+        let message =
+            recvmsg::<()>(stream.as_raw_fd(), &mut data, Some(&mut room), MsgFlags::empty()).unwrap();
+        let credentials = message.cmsgs().unwrap().find_map(|one| match one {
+            ControlMessageOwned::ScmCredentials(credentials) => Some(credentials),
+            _ => None,
+        });
+        let credentials = credentials.unwrap();
+        (credentials.uid(), credentials.gid())
+    }
+
+    #[test]
+    fn the_thread_of_a_user_has_no_capability_and_cannot_be_looked_into() {
+        use rustix::thread::{CapabilitiesSecureBits, set_capabilities_secure_bits};
+
+        const USER: Identity = Identity { uid: 1001, gid: 1002 };
+
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let status = || fs::read_to_string("/proc/thread-self/status");
+        let field = |status: &str, name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_else(|| panic!("{name}: {status}"))
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        for bits in [CapabilitiesSecureBits::empty(), CapabilitiesSecureBits::NO_SETUID_FIXUP] {
+            // The bits are a thread's, and those of threads that it starts.
+            let (alone, peer) = thread::scope(|scope| {
+                let started = scope.spawn(|| {
+                    set_capabilities_secure_bits(bits).unwrap();
+                    let peer = as_peer(USER, status).unwrap();
+                    let uid = rustix::process::Uid::from_raw(USER.uid);
+                    set_thread_res_uid(uid, uid, geteuid()).unwrap();
+                    (status().unwrap(), peer)
+                });
+                started.join().unwrap()
+            });
+            let none = "0".repeat(16);
+            let is_kept = !bits.is_empty();
+            assert_eq!(field(&alone, "CapEff:") != none, is_kept, "the control: a change of user alone");
+            for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+                assert_eq!(field(&peer, set), none, "{set} {bits:?}");
+            }
+            // Real, effective, saved, and that of the file system.
+            assert_eq!(field(&peer, "Uid:"), "1001 1001 0 1001");
+            assert_eq!(field(&peer, "Gid:"), "1002 1002 0 1002");
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Relays between sockets of the sandbox and the sockets of the host that they stand for.
 //!
 //! The agent never holds a socket that leads out: who connects inside is accepted out here, a connection to the service is made as the
-//! caller, and bytes are copied. So no descriptor passes in either direction (`SCM_RIGHTS`, unix(7)), and the service is told this
-//! process, and not one of another namespace.
+//! caller, and bytes are copied as the caller. So no descriptor passes in either direction (`SCM_RIGHTS`, unix(7)), and the service is
+//! told this process, and not one of another namespace.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -72,15 +72,26 @@ impl SocketRelays {
         });
         let relays = Relays {
             listeners: listeners.collect::<io::Result<_>>()?,
-            caller,
             waiting: Vec::new(),
             connections: Vec::new(),
             is_short: false,
             failed,
         };
         let stopped = Arc::clone(&stop);
-        let thread = thread::Builder::new().spawn(move || relays.serve(stopped.as_fd()))?;
-        Ok(Self { stop, thread: Some(thread), failures })
+        let (became, is_caller) = channel();
+        let serve = move || {
+            // Whoever sends bytes is named to whoever receives them (`SCM_CREDENTIALS`), as whoever connects is: all that the thread does
+            // is the caller's.
+            let done = acting::become_peer(caller);
+            let is_done = done.is_ok();
+            let _ = became.send(done);
+            if is_done {
+                relays.serve(stopped.as_fd());
+            }
+        };
+        let relays = Self { stop, thread: Some(thread::Builder::new().spawn(serve)?), failures };
+        is_caller.recv().map_err(io::Error::other)??;
+        Ok(relays)
     }
 
     /// Returns what a person should know that has not been returned before.
@@ -118,7 +129,6 @@ struct Listener {
 /// What the thread works on.
 struct Relays {
     listeners: Vec<Listener>,
-    caller: Identity,
     /// Accepted, by the number of the socket, while the queue of the service is full or this process has no descriptor left.
     waiting: Vec<(usize, UnixStream)>,
     connections: Vec<Connection>,
@@ -186,7 +196,7 @@ impl Relays {
     /// Connects to the service. Where that fails, the connection inside closes, as that of a service which ends does.
     fn connect(&mut self, at: usize, inside: UnixStream) {
         let Listener { socket, has_failed, .. } = &mut self.listeners[at];
-        let connected = match connect(&socket.host, self.caller) {
+        let connected = match connect(&socket.host) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return self.waiting.push((at, inside)),
             // One of the others will end.
             Err(error) if has_no_descriptor(&error) && !self.connections.is_empty() => {
@@ -210,22 +220,20 @@ fn has_no_descriptor(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Connects to a socket of the host as a user: by a path that has no links any more, so that whoever puts one there since is not followed.
-/// Does not wait for a service whose queue is full.
-fn connect(path: &Path, user: Identity) -> io::Result<UnixStream> {
-    acting::as_peer(user, || {
-        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let found = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)?;
-        if FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) != FileType::Socket {
-            return Err(io::Error::other("it is no socket any more"));
-        }
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let found = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
-        rustix::net::connect(&socket, &SocketAddrUnix::new(found)?)?;
-        Ok(UnixStream::from(socket))
-    })
+/// Connects to a socket of the host with the rights of this thread: by a path that has no links any more, so that whoever puts one there
+/// since is not followed. Does not wait for a service whose queue is full.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let found = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)?;
+    if FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) != FileType::Socket {
+        return Err(io::Error::other("it is no socket any more"));
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let found = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
+    rustix::net::connect(&socket, &SocketAddrUnix::new(found)?)?;
+    Ok(UnixStream::from(socket))
 }
 
 /// A connection inside, and the one to the service that it stands for.

@@ -237,10 +237,16 @@ impl StateDir {
         })
     }
 
-    /// Connects to a socket as its owner; `None` where nobody listens on it any more.
-    pub(crate) fn connect(&self, name: &str) -> Result<Option<UnixStream>, StateError> {
-        match acting::connect(self.owner, &self.short_path(name)) {
-            Ok(stream) => Ok(Some(stream)),
+    /// Connects to a socket, and speaks there, as its owner: whoever listens sees root neither as who has connected nor as who
+    /// sends. `None` where nobody listens on it any more.
+    pub(crate) fn speak<T: Send>(
+        &self,
+        name: &str,
+        speak: impl FnOnce(UnixStream) -> T + Send,
+    ) -> Result<Option<T>, StateError> {
+        let path = self.short_path(name);
+        match acting::as_peer(self.owner, || UnixStream::connect(path).map(speak)) {
+            Ok(said) => Ok(Some(said)),
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) =>
             {
@@ -248,6 +254,11 @@ impl StateDir {
             }
             Err(error) => Err(self.failed("connect to", name, error)),
         }
+    }
+
+    /// Returns whether somebody listens on a socket.
+    pub(crate) fn is_heard(&self, name: &str) -> Result<bool, StateError> {
+        Ok(self.speak(name, drop)?.is_some())
     }
 
     /// Returns a path by way of the descriptor: that of a socket has room for 107 bytes (unix(7)).

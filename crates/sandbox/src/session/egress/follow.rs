@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use confine::protocol::{ControlSocket, EgressRequest};
+use confine::protocol::EgressRequest;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -56,7 +55,8 @@ pub fn follow(
     sandbox: &str,
     mut print: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), LiveError> {
-    let life = attend(Living::find(state, caller, sandbox)?.connect()?)?;
+    // The proxy keeps this connection until its end, which is that of the sandbox.
+    let life = OwnedFd::from(Living::find(state, caller, sandbox)?.begin(&EgressRequest::Attend)?);
     let logs = StateDir::open(state, caller)?.within(LOGS)?;
     let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).map_err(io::Error::from)?;
     let mut files = Vec::new();
@@ -91,13 +91,6 @@ pub fn follow(
         // What has changed is seen in the files.
         while inotify.read_events().is_ok_and(|events| !events.is_empty()) {}
     }
-}
-
-/// Has the proxy keep a connection until its end, which is that of the sandbox.
-fn attend(stream: UnixStream) -> io::Result<OwnedFd> {
-    let mut socket = ControlSocket::from(OwnedFd::from(stream));
-    socket.send(&EgressRequest::Attend, &[])?;
-    Ok(socket.into())
 }
 
 fn has_ended(life: &OwnedFd) -> bool {

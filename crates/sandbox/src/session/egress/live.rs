@@ -95,7 +95,7 @@ impl Drop for LiveSocket {
 /// Removes what clients left that were killed: sockets on which nobody listens any more.
 pub(super) fn sweep(directory: &StateDir) -> Result<(), StateError> {
     for name in directory.names()?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
-        if directory.connect(&name)?.is_none() {
+        if !directory.is_heard(&name)? {
             directory.remove(&name)?;
         }
     }
@@ -112,9 +112,10 @@ impl Living {
         };
         let mut found = Vec::new();
         for name in directory.names()?.into_iter().filter(is_its) {
-            match directory.connect(&name)? {
-                Some(_) => found.push(name),
-                None => directory.remove(&name)?,
+            if directory.is_heard(&name)? {
+                found.push(name);
+            } else {
+                directory.remove(&name)?;
             }
         }
         let count = found.len();
@@ -131,7 +132,7 @@ impl Living {
         let mut living = Vec::new();
         for socket in directory.names()?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
             let Some((name, _)) = socket.split_once('.') else { continue };
-            if directory.connect(&socket)?.is_some() {
+            if directory.is_heard(&socket)? {
                 living.push((
                     name.to_owned(),
                     Self { directory: Arc::clone(&directory), socket: socket.clone() },
@@ -142,15 +143,21 @@ impl Living {
         Ok(living)
     }
 
-    /// Connects to its egress proxy.
-    pub(super) fn connect(&self) -> Result<UnixStream, LiveError> {
+    /// Connects to its egress proxy, and begins with a request there. What is sent later would be sent as this process, and not as the
+    /// caller: nothing is.
+    pub(super) fn begin(&self, request: &EgressRequest) -> Result<ControlSocket, LiveError> {
+        let begin = |stream: UnixStream| {
+            let mut socket = ControlSocket::from(OwnedFd::from(stream));
+            socket.send(request, &[]).map(|()| socket)
+        };
         let gone = || LiveError::Lost(io::ErrorKind::ConnectionRefused.into());
-        self.directory.connect(&self.socket)?.ok_or_else(gone)
+        Ok(self.directory.speak(&self.socket, begin)?.ok_or_else(gone)??)
     }
 
     /// Asks its egress proxy, and returns what is in force then.
     pub fn ask(&self, request: &EgressRequest) -> Result<EgressRules, LiveError> {
-        match call(self.connect()?, request)? {
+        let gone = || LiveError::Lost(io::ErrorKind::ConnectionRefused.into());
+        match self.directory.speak(&self.socket, |stream| call(stream, request))?.ok_or_else(gone)?? {
             EgressAnswer::Rules(rules) => Ok(rules),
             EgressAnswer::Refused(reason) => Err(LiveError::Refused(reason)),
             _ => Err(LiveError::Lost(io::ErrorKind::InvalidData.into())),
@@ -159,9 +166,7 @@ impl Living {
 
     /// Begins to answer its questions: from now on, what no rule says anything of waits for that.
     pub fn answer_questions(&self) -> Result<Questions, LiveError> {
-        let mut socket = ControlSocket::from(OwnedFd::from(self.connect()?));
-        socket.send(&EgressRequest::AnswerQuestions, &[])?;
-        Ok(Questions(socket))
+        self.begin(&EgressRequest::AnswerQuestions).map(Questions)
     }
 }
 
@@ -187,10 +192,11 @@ impl AsFd for Questions {
 /// has ended.
 pub fn variables(state: &Path, caller: Identity, sandbox: &FoundSandbox) -> Result<Vec<EnvEntry>, LiveError> {
     let directory = StateDir::open(state, caller)?.within(LOGS)?;
-    let Some(stream) = directory.connect(&name(sandbox.name(), &sandbox.run))? else { return Ok(Vec::new()) };
-    match call(stream, &EgressRequest::Variables)? {
-        EgressAnswer::Variables(variables) => Ok(variables),
-        _ => Err(LiveError::Lost(io::ErrorKind::InvalidData.into())),
+    let asked = |stream| call(stream, &EgressRequest::Variables);
+    match directory.speak(&name(sandbox.name(), &sandbox.run), asked)?.transpose()? {
+        None => Ok(Vec::new()),
+        Some(EgressAnswer::Variables(variables)) => Ok(variables),
+        Some(_) => Err(LiveError::Lost(io::ErrorKind::InvalidData.into())),
     }
 }
 

@@ -600,7 +600,7 @@ fn no_error_tells_the_user_behind_sudo_what_there_is_in_a_closed_directory() {
 }
 
 /// A command of root's, as sudo starts it for the normal user.
-fn behind_sudo<'a>(place: &Place, command: &'a mut Command) -> &'a mut Command {
+pub(super) fn behind_sudo<'a>(place: &Place, command: &'a mut Command) -> &'a mut Command {
     command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
     command.env("XDG_STATE_HOME", place.home().join(".local/state"));
     command.env("XDG_CONFIG_HOME", place.home().join(".config"))

@@ -2,6 +2,7 @@
 
 mod abstract_sockets;
 mod behind_sudo;
+mod behind_sudo_credentials;
 mod configured_hooks;
 mod core_files;
 mod created;

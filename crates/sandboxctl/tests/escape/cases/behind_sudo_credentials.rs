@@ -1,0 +1,129 @@
+//! Who the client is to others, as root behind which a user is: to whoever it speaks to, and what programs of that user get of root's.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Stdio};
+
+use super::behind_sudo::behind_sudo;
+use crate::machine::{Caller, NORMAL, callers};
+use crate::place::Place;
+
+/// A service that asks for the sender of each message, and says who has connected and who has sent: user and group.
+const SERVICE: &str = r#"
+import os, socket, struct, sys
+listener = socket.socket(socket.AF_UNIX); listener.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o666); listener.listen(64)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+print("listening", flush=True)
+while True:
+    stream, _ = listener.accept()
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    peer = struct.unpack("3i", stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    data, control, _, _ = stream.recvmsg(4096, socket.CMSG_SPACE(12))
+    # Whoever only looks whether somebody listens sends nothing.
+    if data:
+        senders = [struct.unpack("3i", one) for level, kind, one in control if kind == socket.SCM_CREDENTIALS]
+        print(*peer[1:], *senders[0][1:], flush=True)
+        stream.sendall(b"answered\n")
+    stream.close()
+"#;
+
+/// Says something there, and waits for the answer.
+const SPEAK: &str = "
+import socket, sys
+stream = socket.socket(socket.AF_UNIX); stream.connect(sys.argv[1])
+stream.sendall(b'a question'); assert stream.recv(100) == b'answered\\n'
+";
+
+/// A service that runs until this is dropped.
+struct Service(Child, BufReader<ChildStdout>);
+
+impl Service {
+    /// Starts one of whoever runs the tests, or of the normal user.
+    fn start(place: &Place, path: &Path, user: Option<u32>) -> Self {
+        let id = user.map(|user| user.to_string());
+        let become_user =
+            id.iter().flat_map(|id| ["setpriv", "--reuid", id, "--regid", id, "--clear-groups"]);
+        let words = become_user.chain(["python3", "-c", SERVICE]).map(OsString::from);
+        let words: Vec<_> = words.chain([path.into()]).collect();
+        let mut child = place.command(&words).stdout(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        let mut service = Self(child, said);
+        assert_eq!(service.heard(), "listening");
+        service
+    }
+
+    /// Waits for what it says next.
+    fn heard(&mut self) -> String {
+        let mut line = String::new();
+        self.1.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_service_takes_what_the_agent_sends_for_the_user_s_and_not_for_root_s() {
+    if !rustix::process::geteuid().is_root() || !callers("senders under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let path = place.path("service.sock");
+    let mut service = Service::start(&place, &path, None);
+    let socket = format!("{}:/run/service.sock", path.display());
+    let run = place.run(&["--quiet", "--socket", &socket], &["python3", "-c", SPEAK, "/run/service.sock"]);
+    let speak = ["python3", "-c", SPEAK].map(OsString::from).into_iter().chain([path.clone().into()]);
+    // The control: what root sends is root's.
+    assert!(place.command(&speak.collect::<Vec<_>>()).status().unwrap().success());
+    assert_eq!(service.heard(), "0 0 0 0");
+    let user = format!("{NORMAL} {NORMAL} {NORMAL} {NORMAL}");
+    for (what, mut command) in [("the user's own", place.outside(&run)), ("behind sudo", place.command(&run))]
+    {
+        if what == "behind sudo" {
+            behind_sudo(&place, &mut command);
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{what}: {output:?}");
+        assert_eq!(service.heard(), user, "{what}");
+    }
+}
+
+#[test]
+fn whoever_listens_in_the_state_directory_hears_the_user_and_not_root() {
+    if !rustix::process::geteuid().is_root() || !callers("state under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let state = place.write("home/.local/state/sandboxctl/egress/x.0.jsonl", "").parent().unwrap().to_owned();
+    for directory in [state.parent().unwrap(), &state] {
+        fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    let name = "x.0123456789abcdef.socket";
+    let program = place.path("sandboxctl").into_os_string();
+    let user = format!("{NORMAL} {NORMAL} {NORMAL} {NORMAL}");
+    // The user's own listener; and a link of theirs to a service of root's.
+    for of_root in [false, true] {
+        let (path, socket) = (place.path("service.sock"), state.join(name));
+        let mut service = if of_root {
+            std::os::unix::fs::symlink(&path, &socket).unwrap();
+            Service::start(&place, &path, None)
+        } else {
+            Service::start(&place, &socket, Some(NORMAL))
+        };
+        for words in [["egress", "list", "x"].as_slice(), &["egress", "log", "--follow", "x"]] {
+            let words: Vec<_> =
+                [program.clone()].into_iter().chain(words.iter().map(OsString::from)).collect();
+            let mut command = place.command(&words);
+            behind_sudo(&place, &mut command).output().unwrap();
+            assert_eq!(service.heard(), user, "{words:?}");
+        }
+        fs::remove_file(&socket).unwrap();
+    }
+}
