@@ -3,10 +3,12 @@
 use nix::unistd::{getresgid, getresuid};
 use rustix::io::Errno;
 use rustix::process::getgroups;
+use rustix::thread::{CapabilitiesSecureBits, capabilities_secure_bits, set_capabilities_secure_bits};
 use rustix::thread::{Gid, Uid};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::account::Account;
+use crate::capabilities::{self, CapabilityError};
 use crate::kernel_file::KernelFileSystem;
 
 /// Why this process has not the ids that it should have.
@@ -32,6 +34,9 @@ pub enum CredentialsError {
         "becoming root again was possible; something outside keeps capabilities alive (secure bits, see capabilities(7))"
     )]
     RootRegained,
+    /// Capabilities cannot be given up.
+    #[error(transparent)]
+    Capabilities(#[from] CapabilityError),
 }
 
 /// What became of the supplementary groups.
@@ -89,15 +94,43 @@ pub fn set_credentials(account: &Account) -> Result<SupplementaryGroups, Credent
     Ok(groups)
 }
 
+/// Becomes a user for good, with nothing of root's: [`set_credentials`], and no capability is left, whatever secure bits root has.
+pub fn become_user(account: &Account) -> Result<SupplementaryGroups, CredentialsError> {
+    drop_secure_bits().map_err(refused(account, "take back the secure bit no_setuid_fixup".to_owned()))?;
+    let groups = set_credentials(account)?;
+    capabilities::clear()?;
+    verify_root_is_gone(account)?;
+    Ok(groups)
+}
+
+/// Becomes a user with one group in the same way, in a child that has not executed its program yet. Allocates nothing.
+pub(crate) fn become_user_alone(uid: u32, gid: u32) -> Result<(), Errno> {
+    drop_secure_bits()?;
+    set_thread_groups(&[])?;
+    let (user, group) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    set_thread_res_gid(group, group, group)?;
+    set_thread_res_uid(user, user, user)?;
+    capabilities::clear().map_err(|error| error.source)?;
+    if is_root_regained(uid, gid) { Err(Errno::PERM) } else { Ok(()) }
+}
+
+/// Takes back the secure bits that keep capabilities across a change of user. They are inherited: a set-uid program that the user
+/// starts would keep root's capabilities when it becomes the user again. The other bits only take rights away, and stay.
+fn drop_secure_bits() -> Result<(), Errno> {
+    let keeping = CapabilitiesSecureBits::NO_SETUID_FIXUP | CapabilitiesSecureBits::KEEP_CAPS;
+    let bits = capabilities_secure_bits()?;
+    if bits.intersects(keeping) { set_capabilities_secure_bits(bits - keeping) } else { Ok(()) }
+}
+
 /// Tries to become root again, which must fail; to be called when no capability is left. Root need not try.
 pub fn verify_root_is_gone(account: &Account) -> Result<(), CredentialsError> {
-    if account.uid != 0 && set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok() {
-        return Err(CredentialsError::RootRegained);
-    }
-    if account.uid != 0 && account.gid != 0 && set_thread_gid(Gid::ROOT).is_ok() {
-        return Err(CredentialsError::RootRegained);
-    }
-    Ok(())
+    if is_root_regained(account.uid, account.gid) { Err(CredentialsError::RootRegained) } else { Ok(()) }
+}
+
+fn is_root_regained(uid: u32, gid: u32) -> bool {
+    uid != 0
+        && (set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok()
+            || gid != 0 && set_thread_gid(Gid::ROOT).is_ok())
 }
 
 fn set_groups(account: &Account, there: bool) -> Result<SupplementaryGroups, CredentialsError> {

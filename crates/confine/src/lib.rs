@@ -20,5 +20,6 @@ mod sys;
 pub mod trust_store;
 
 pub use self::sys::{
-    Clearing, clear_variables, close_from_on_exec, duplicate_passed, leave_behind, leave_behind_in,
+    Clearing, become_user_in, clear_variables, close_from_on_exec, duplicate_passed, leave_behind,
+    leave_behind_in,
 };

@@ -455,11 +455,24 @@ pub(crate) fn leads_session() -> bool {
     nix::unistd::getsid(None) == Ok(nix::unistd::getpid())
 }
 
-/// Has a child do that, as the user that it is started as, before it executes its program.
+/// Has a child do that before it executes its program.
 pub fn leave_behind_in(command: &mut std::process::Command) {
     // SAFETY: until it executes a program the child only makes system calls; it neither allocates nor locks.
-    // JUSTIFICATION: nothing else runs in a child of the standard library once it has become another user.
+    // JUSTIFICATION: nothing else runs in a child of the standard library.
     unsafe { command.pre_exec(|| Ok(leave_behind()?)) };
+}
+
+/// Has a child become a user with one group for good, and then leave behind the same, before it executes its program.
+///
+/// Not by the standard library's own change of user, which leaves capabilities to the secure bits that root has.
+pub fn become_user_in(command: &mut std::process::Command, uid: u32, gid: u32) {
+    let become_user = move || {
+        crate::credentials::become_user_alone(uid, gid)?;
+        Ok(leave_behind()?)
+    };
+    // SAFETY: until it executes a program the child only makes system calls; it neither allocates nor locks.
+    // JUSTIFICATION: nothing else runs in a child of the standard library.
+    unsafe { command.pre_exec(become_user) };
 }
 
 /// Brings the loopback interface of this network namespace up (`SIOCSIFFLAGS`, see netdevice(7)).

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use confine::account::{Account, RootPolicy};
-use confine::credentials::{SupplementaryGroups, set_credentials, verify_root_is_gone};
+use confine::credentials::{SupplementaryGroups, become_user};
 use policy::plan::FileId;
 use policy::rules::user::{UserOrGroup, UserSpec};
 use rustix::fs::{AtFlags, CWD};
@@ -92,10 +92,9 @@ impl Context {
                 Account::find(&UserSpec { user: UserOrGroup::Id(uid), group: None }, RootPolicy::Refused)?;
             account.gid = gid;
             account.groups.push(gid);
-            if let SupplementaryGroups::Kept { extra, .. } = set_credentials(&account)? {
+            if let SupplementaryGroups::Kept { extra, .. } = become_user(&account)? {
                 bail!("cannot become user {uid} without the groups {extra:?}; call sandboxctl as that user");
             }
-            verify_root_is_gone(&account)?;
             // What it starts is the user's, and may be looked into by the user.
             confine::leave_behind().context("cannot leave behind what root has open")?;
             self.process = self.caller;

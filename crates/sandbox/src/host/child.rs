@@ -71,13 +71,11 @@ impl Running {
         Ok(Self { pidfd: pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?, child, group })
     }
 
-    /// Starts a program of this user's. Root gives it nothing of its own: neither its groups, its open descriptors, the keys of its
-    /// session, nor the terminal that it was called from.
+    /// Starts a program of this user's. Root gives it nothing of its own: neither its groups, its capabilities, its open descriptors,
+    /// the keys of its session, nor the terminal that it was called from.
     pub(crate) fn spawn_as(user: Identity, command: &mut Command, group: Group) -> io::Result<Self> {
         if geteuid().is_root() && user != Identity::own() {
-            // This takes root's supplementary groups away, too.
-            command.uid(user.uid).gid(user.gid);
-            confine::leave_behind_in(command);
+            confine::become_user_in(command, user.uid, user.gid);
         }
         Self::spawn(command, group)
     }

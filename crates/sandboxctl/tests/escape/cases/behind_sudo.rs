@@ -247,7 +247,7 @@ fn nothing_is_made_where_the_user_behind_sudo_may_not_write() {
 }
 
 /// What stands for Docker: it reads and writes what its arguments name, as buildx does.
-const DOCKER: &str = r#"#!/bin/sh
+pub(super) const DOCKER: &str = r#"#!/bin/sh
 case "$*" in
 'buildx version') echo v0.13.1 ;;
 info*) echo '[["driver-type","io.containerd.snapshotter.v1"]]' ;;

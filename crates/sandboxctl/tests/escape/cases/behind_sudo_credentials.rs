@@ -6,9 +6,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
-use super::behind_sudo::behind_sudo;
+use super::behind_sudo::{DOCKER, behind_sudo};
 use crate::machine::{Caller, NORMAL, callers};
 use crate::place::Place;
+use crate::program;
 
 /// A service that asks for the sender of each message, and says who has connected and who has sent: user and group.
 const SERVICE: &str = r#"
@@ -125,5 +126,95 @@ fn whoever_listens_in_the_state_directory_hears_the_user_and_not_root() {
             assert_eq!(service.heard(), user, "{words:?}");
         }
         fs::remove_file(&socket).unwrap();
+    }
+}
+
+/// Becomes a user as most programs do, by a change of user alone, and starts another program.
+const BECOME: &str = "
+import os, sys
+user = int(sys.argv[1])
+os.setgroups([]); os.setresgid(user, user, user); os.setresuid(user, user, user)
+os.execv(sys.argv[2], sys.argv[2:])
+";
+
+#[test]
+fn programs_of_the_user_behind_sudo_have_no_capability_whatever_root_keeps() {
+    if !rustix::process::geteuid().is_root() || !callers("capabilities").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let (report, told) = (place.home().join("report"), place.path("bin/told"));
+    // PR_GET_SECUREBITS.
+    let bits = "import ctypes; print('Bits:', ctypes.CDLL(None).prctl(27))";
+    let script = format!(
+        "#!/bin/sh\n{{ grep -E '^(Uid|Gid|Cap(Inh|Prm|Eff|Amb)):' /proc/self/status; python3 -c \"{bits}\"; }} > {}\n",
+        report.display()
+    );
+    program::write(&told, &script);
+    program::write(&place.path("bin/docker"), &format!("#!/bin/sh\n{} || exit 1\n{DOCKER}", told.display()));
+    let settings = format!(
+        "[secrets.s]\nmode = \"inject\"\nenv_var = \"S\"\nsource = \"command:{}; echo x\"\n",
+        told.display()
+    );
+    place.write("home/.config/sandboxctl/sandbox.toml", &settings);
+    let called = |bits: &[&str], words: &[OsString]| {
+        let _ = fs::remove_file(&report);
+        let some = "+chown,+dac_override,+fowner,+kill,+setgid,+setuid,+setpcap,+sys_admin";
+        let start = [&["setpriv", "--inh-caps", some, "--ambient-caps", some], bits].concat();
+        let words: Vec<_> = start.iter().map(OsString::from).chain(words.iter().cloned()).collect();
+        let mut command = place.command(&words);
+        let path = format!("{}:/usr/sbin:/usr/bin:/bin", place.path("bin").display());
+        behind_sudo(&place, &mut command).env("PATH", path).env("DOCKER_HOST", "tcp://192.0.2.1:2375");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        let told = fs::read_to_string(&report).unwrap();
+        told.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    let ids = [NORMAL; 4].map(|id| id.to_string()).join(" ");
+    let none = "0".repeat(16);
+    let nothing =
+        format!("Uid: {ids} Gid: {ids} CapInh: {none} CapPrm: {none} CapEff: {none} CapAmb: {none} Bits: 0");
+    let user = NORMAL.to_string();
+    let alone = ["python3", "-c", BECOME, &user].map(OsString::from);
+    let alone: Vec<_> = alone.into_iter().chain([told.clone().into()]).collect();
+    let fixed = ["--securebits", "+no_setuid_fixup"].as_slice();
+    // The control: a change of user alone leaves what is inherited, and with the secure bit all of it.
+    assert!(!called(&[], &alone).contains(&format!("CapInh: {none}")));
+    assert!(!called(fixed, &alone).contains(&format!("CapEff: {none}")));
+    for bits in [&[], fixed] {
+        let run = called(bits, &place.run(&[""; 0], &["true"]));
+        assert_eq!(run, nothing, "a command of a secret's, {bits:?}");
+        let build = called(bits, &[place.path("sandboxctl").into(), "build".into()]);
+        assert_eq!(build, nothing, "a build, {bits:?}");
+    }
+    // What cannot be taken back is no reason to start something with it.
+    let locked = ["--securebits", "+no_setuid_fixup,+no_setuid_fixup_locked"];
+    let words = [&["setpriv"], locked.as_slice()].concat().into_iter().map(OsString::from);
+    let words: Vec<_> = words.chain(place.run(&[""; 0], &["true"])).collect();
+    fs::remove_file(&report).unwrap();
+    let output = behind_sudo(&place, &mut place.command(&words)).output().unwrap();
+    assert!(!output.status.success() && !report.exists(), "{output:?}");
+}
+
+#[test]
+fn a_socket_that_is_root_s_alone_is_not_reached_whatever_capabilities_root_keeps() {
+    if !rustix::process::geteuid().is_root() || !callers("closed sockets").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let path = place.path("service.sock");
+    let mut service = Service::start(&place, &path, None);
+    let socket = format!("{}:/run/service.sock", path.display());
+    let run = place.run(&["--quiet", "--socket", &socket], &["python3", "-c", SPEAK, "/run/service.sock"]);
+    let kept = ["setpriv", "--securebits", "+no_setuid_fixup"].map(OsString::from);
+    let run: Vec<_> = kept.into_iter().chain(run).collect();
+    // The control: one that everybody may connect to.
+    for (mode, is_reached) in [(0o666, true), (0o600, false)] {
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        let output = behind_sudo(&place, &mut place.command(&run)).output().unwrap();
+        assert_eq!(output.status.success(), is_reached, "{mode:o}: {output:?}");
+        if is_reached {
+            service.heard();
+        }
     }
 }
