@@ -11,6 +11,7 @@ mod guard;
 pub mod identity;
 pub(crate) mod init_program;
 pub mod links;
+pub mod make;
 pub(crate) mod pipe;
 pub mod programs;
 pub mod project;

@@ -1,5 +1,6 @@
 //! What outlives one command, in the caller's state directory.
 
+mod archive;
 pub(crate) mod client;
 pub mod directory;
 pub mod homes;

@@ -8,7 +8,8 @@ use policy::config::effective::Effective;
 use policy::config::problem::Scope;
 use policy::config::{Config, ConfigFile};
 use policy::plan::Provider;
-use sandbox::host::acting::ActingAs;
+use policy::rules::shared_dir::PathKind;
+use sandbox::boundary::resolve::Lead;
 use sandbox::host::toolchain::locate::Availability;
 
 use crate::context::Context;
@@ -56,8 +57,11 @@ pub(crate) fn gather(
 /// Lists which of the caller's files there are, of those that the agent reads. Links lead there by the caller's rights: under sudo,
 /// root's would tell what there is in directories that are closed to the caller.
 fn files(context: &Context, profile: &AgentProfile) -> BTreeSet<&'static str> {
-    let Ok(_acting) = ActingAs::user(context.caller) else { return BTreeSet::new() };
-    profile.reads.iter().copied().filter(|path| in_home(context, path).is_file()).collect()
+    let is_file = |path: &&str| match Lead::of(&in_home(context, path), context.caller) {
+        Ok(Lead::Found(found)) => found.kind == PathKind::File,
+        Ok(Lead::Missing(_)) | Err(_) => false,
+    };
+    profile.reads.iter().copied().filter(is_file).collect()
 }
 
 /// Lists what shows the program of an agent to a native sandbox, where the host has it outside of what every sandbox sees.

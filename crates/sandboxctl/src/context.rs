@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use confine::account::{Account, RootPolicy};
 use confine::credentials::{SupplementaryGroups, become_user};
-use policy::plan::FileId;
 use policy::rules::user::{UserOrGroup, UserSpec};
-use rustix::fs::{AtFlags, CWD};
 use sandbox::boundary::resolve::Lead;
 use sandbox::engine;
 use sandbox::host::identity::{self, Identity};
@@ -20,13 +18,15 @@ use sandbox::host::programs::Programs;
 use sandbox::state::writable::Writable;
 
 use crate::error::CommandError;
+use crate::standing::Standing;
+
+const CANNOT_LEAVE: &str = "cannot leave the working directory";
 
 /// Who calls, from where, with what.
 pub(crate) struct Context {
     /// The working directory, with every link resolved.
     pub(crate) cwd: PathBuf,
-    /// Which directory that is, whatever its path leads to by now.
-    cwd_id: FileId,
+    standing: Standing,
     /// The whole environment; values need not be UTF-8.
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// The effective user and group of this process.
@@ -40,14 +40,18 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Reads everything once.
+    /// Reads everything once. Under sudo this process leaves a working directory to which the user behind it has no way.
     pub(crate) fn gather() -> anyhow::Result<Self> {
-        // getcwd(2) resolves links.
-        let lost = "cannot determine the working directory; does it still exist?";
-        let cwd = env::current_dir().context(lost)?;
-        // Of the directory itself, which needs no right in it.
-        let stat = rustix::fs::statat(CWD, "", AtFlags::EMPTY_PATH).context(lost)?;
-        let cwd_id = FileId { device: stat.st_dev, inode: stat.st_ino };
+        let mut context = Self::read()?;
+        if context.is_behind_sudo() {
+            context.standing.leave_if_closed(context.caller).context(CANNOT_LEAVE)?;
+        }
+        Ok(context)
+    }
+
+    fn read() -> anyhow::Result<Self> {
+        let standing = Standing::read()?;
+        let cwd = standing.path.clone();
         let env: BTreeMap<_, _> = env::vars_os().collect();
         let process = process();
         let caller = caller(process, &env)?;
@@ -62,8 +66,12 @@ impl Context {
                     )
                 })?,
         };
-        let resolved_home = home.canonicalize().ok();
-        Ok(Self { cwd, cwd_id, env, process, caller, home, resolved_home })
+        let resolved_home = if caller == process {
+            home.canonicalize().ok()
+        } else {
+            Lead::of(&home, caller).ok().filter(|lead| matches!(lead, Lead::Found(_))).map(|lead| lead.path())
+        };
+        Ok(Self { cwd, standing, env, process, caller, home, resolved_home })
     }
 
     /// Finds a home directory in the text of passwd(5). The C library is not used: in a static program it would load
@@ -84,10 +92,11 @@ impl Context {
         Some(PathBuf::from(account.get(5).copied().unwrap_or_default()))
     }
 
-    /// Becomes the user behind sudo for good, with their groups and home, for what needs none of root's rights.
-    pub(crate) fn become_caller(mut self) -> anyhow::Result<Self> {
-        if self.is_behind_sudo() {
-            let Identity { uid, gid } = self.caller;
+    /// Reads the same, and becomes the user behind sudo for good, with their groups and home, for what needs none of root's rights.
+    pub(crate) fn gather_as_caller() -> anyhow::Result<Self> {
+        let mut context = Self::read()?;
+        if context.is_behind_sudo() {
+            let Identity { uid, gid } = context.caller;
             let mut account =
                 Account::find(&UserSpec { user: UserOrGroup::Id(uid), group: None }, RootPolicy::Refused)?;
             account.gid = gid;
@@ -97,10 +106,11 @@ impl Context {
             }
             // What it starts is the user's, and may be looked into by the user.
             confine::leave_behind().context("cannot leave behind what root has open")?;
-            self.process = self.caller;
-            self.env.insert("HOME".into(), self.home.clone().into());
+            context.standing.leave_if_closed_to_us().context(CANNOT_LEAVE)?;
+            context.process = context.caller;
+            context.env.insert("HOME".into(), context.home.clone().into());
         }
-        Ok(self)
+        Ok(context)
     }
 
     /// Returns whether this is root, called by somebody else.
@@ -120,31 +130,17 @@ impl Context {
 
     /// Makes a path that was typed absolute, from the working directory, without the `.` that means nothing.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
-        self.cwd.join(path).components().collect()
+        self.standing.absolute(path)
     }
 
-    /// Returns by what path to reach something at or beneath the working directory: from there, and not by its text. Whoever may
-    /// rename a directory above it can put a link in its place at any moment.
-    ///
-    /// That the caller reaches it by its text as well is made sure of: under sudo, root may stand where the user behind it has no
-    /// way to.
+    /// Returns by what path to reach something at or beneath the working directory, see [`Standing::way_beneath`].
     pub(crate) fn way_to(&self, path: &Path) -> io::Result<PathBuf> {
         self.way_beneath(&self.cwd, path)
     }
 
     /// Returns the same for what lies beneath a directory that the working directory lies in.
     pub(crate) fn way_beneath(&self, around: &Path, path: &Path) -> io::Result<PathBuf> {
-        let (Ok(above), Ok(below)) = (self.cwd.strip_prefix(around), path.strip_prefix(around)) else {
-            return Ok(path.to_owned());
-        };
-        match Lead::of(&self.cwd, self.caller)? {
-            Lead::Found(found) if found.file_id == self.cwd_id => {}
-            Lead::Found(_) | Lead::Missing(_) => {
-                return Err(io::Error::other("the working directory was moved or exchanged"));
-            }
-        }
-        let up = above.components().map(|_| Path::new(".."));
-        Ok(std::iter::once(Path::new(".")).chain(up).chain([below]).collect())
+        self.standing.way_beneath(self.caller, around, path)
     }
 
     /// Resolves every link in a path of our own, as far as it exists; `None` where that cannot be determined.
@@ -219,9 +215,15 @@ impl Context {
     }
 }
 
-/// Returns whose files these are, for a command that needs to know nothing else: see [`Context::caller`].
-pub(crate) fn caller_alone() -> anyhow::Result<Identity> {
-    caller(process(), &env::vars_os().collect())
+/// Returns whose files these are and where this process stands, for a command that needs to know nothing else: see
+/// [`Context::caller`].
+pub(crate) fn caller_alone() -> anyhow::Result<(Identity, Standing)> {
+    let (process, mut standing) = (process(), Standing::read()?);
+    let caller = caller(process, &env::vars_os().collect())?;
+    if caller.uid != process.uid {
+        standing.leave_if_closed(caller).context(CANNOT_LEAVE)?;
+    }
+    Ok((caller, standing))
 }
 
 /// Converts an error of what is done with a user's rights, and says what to do where root was meant, not the user behind

@@ -14,6 +14,7 @@ use policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Presence, Unavai
 use sandbox::boundary::error::BoundaryError;
 use sandbox::boundary::resolve::{Found, Lead};
 use sandbox::host::acting::ActingAs;
+use sandbox::host::identity::Identity;
 
 use crate::cli::PlanRequest;
 use crate::context::Context;
@@ -50,7 +51,8 @@ impl Directories {
     /// Returns where a path leads, for the question whether that widens what a sandbox may do.
     pub(crate) fn lead(&mut self, context: &Context, path: &Path) -> Option<trust::ResolvedPath> {
         let lead = self.follow(context, path).as_ref().ok()?;
-        let repository = if let Lead::Found(found) = lead { found.enclosing_repository() } else { None };
+        let repository =
+            if let Lead::Found(found) = lead { found.enclosing_repository(context.caller) } else { None };
         Some(trust::ResolvedPath { path: lead.path(), repository })
     }
 
@@ -61,7 +63,7 @@ impl Directories {
         wanted: &BoundaryRequest,
     ) -> Result<HostDirectory, Unavailable> {
         match self.follow(context, &wanted.host) {
-            Ok(Lead::Found(found)) => Ok(directory(found)),
+            Ok(Lead::Found(found)) => Ok(directory(found, context.caller)),
             Ok(Lead::Missing(part)) => Err(missing(context, wanted, Some(&part.path()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(context, wanted, None)),
             Err(error) => Err(Unavailable { reason: format!("cannot be examined: {error}"), hint: None }),
@@ -192,14 +194,14 @@ fn spelled(context: &Context, directories: impl Iterator<Item = PathBuf>) -> Vec
     all
 }
 
-fn directory(found: &Found) -> HostDirectory {
+fn directory(found: &Found, caller: Identity) -> HostDirectory {
     HostDirectory {
         host: found.path.clone(),
         kind: found.kind,
         owner: found.owner.uid,
         file_id: found.file_id,
-        is_repository: found.is_repository(),
-        repository: found.enclosing_repository(),
+        is_repository: found.is_repository(caller),
+        repository: found.enclosing_repository(caller),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::{IdentityEntry, identity};
 use policy::rules::git::GitIdentity;
+use sandbox::boundary::resolve::Lead;
 use sandbox::host::acting::ActingAs;
 use sandbox::host::small_file;
 
@@ -62,8 +63,11 @@ fn holds(context: &Context, condition: &str) -> Option<bool> {
     }
     let directory = own_git::in_home(context, Path::new(directory));
     // Links lead there by the caller's rights, under sudo too.
+    let resolved = match Lead::of(&directory, context.caller) {
+        Ok(Lead::Found(found)) => found.path,
+        Ok(Lead::Missing(_)) | Err(_) => directory.clone(),
+    };
     let _acting = ActingAs::user(context.caller).ok()?;
-    let resolved = directory.canonicalize().unwrap_or_else(|_| directory.clone());
     let git: Option<PathBuf> = context.cwd.ancestors().map(|path| path.join(".git")).find(|git| git.exists());
     Some(git.is_some_and(|git| git.starts_with(&directory) || git.starts_with(&resolved)))
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use policy::config::defaults::HOME;
 use policy::plan::{Boundary, BoundaryKind, Plan};
 use policy::rules::home::Home;
+use policy::rules::shared_dir::PathKind;
 use policy::{HostHome, Policy};
+use sandbox::boundary::resolve::Lead;
 use sandbox::host::project;
 use sandbox::state::directory::StateDir;
 use sandbox::state::homes::{self, HomeError, Homes, MountPoint, OpenHome};
@@ -39,7 +41,9 @@ pub(crate) fn open(
     let shared = plan.boundaries.iter().map(|boundary| (&boundary.guest, kind(boundary.kind)));
     // Toolchains lie where they lie on the host, and so they may lie in a home directory of that name.
     let exposed = plan.expose.iter().map(|exposed| {
-        let kind = if exposed.host.is_file() { MountPoint::File } else { MountPoint::Directory };
+        let lead = Lead::of(&exposed.host, context.caller);
+        let is_file = matches!(lead, Ok(Lead::Found(found)) if found.kind == PathKind::File);
+        let kind = if is_file { MountPoint::File } else { MountPoint::Directory };
         (&exposed.guest, kind)
     });
     for (guest, kind) in shared.chain(exposed) {

@@ -34,6 +34,7 @@ mod own_git;
 mod report;
 mod request;
 mod sockets;
+mod standing;
 mod text;
 mod ui;
 mod worktrees;

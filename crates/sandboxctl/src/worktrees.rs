@@ -81,7 +81,7 @@ fn find(
 fn followed(context: &Context, path: &Path, directories: &mut Directories) -> Option<(PathBuf, bool)> {
     match directories.follow(context, path) {
         Ok(Lead::Found(found)) if found.kind == PathKind::Directory => {
-            Some((found.path.clone(), found.is_repository()))
+            Some((found.path.clone(), found.is_repository(context.caller)))
         }
         _ => None,
     }

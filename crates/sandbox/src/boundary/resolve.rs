@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
@@ -16,7 +16,7 @@ use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::boundary::protect;
-use crate::boundary::root::Root;
+use crate::boundary::root::{Root, open_resolved};
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::follow;
@@ -114,16 +114,26 @@ impl Found {
         })
     }
 
-    /// Returns whether git takes it for a repository by what lies right in it.
-    pub fn is_repository(&self) -> bool {
-        self.kind == PathKind::Directory
-            && protect::search::pointers::is_repository(self.descriptor.as_fd(), Path::new(""))
+    /// Returns whether git takes it for a repository by what lies right in it, as far as this user could see that.
+    pub fn is_repository(&self, user: Identity) -> bool {
+        let is_one = || protect::search::pointers::is_repository(self.descriptor.as_fd(), Path::new(""));
+        // What cannot be examined might be one.
+        self.kind == PathKind::Directory && ActingAs::user(user).map_or(true, |_acting| is_one())
     }
 
     /// Returns the repository of git's that it lies in without being the whole of it, where its files are the
-    /// repository's own: hooks and configuration of a bare one.
-    pub fn enclosing_repository(&self) -> Option<PathBuf> {
+    /// repository's own: hooks and configuration of a bare one. As far as this user could see that: what is said of it says what
+    /// there is, and what is in its `HEAD`.
+    pub fn enclosing_repository(&self, user: Identity) -> Option<PathBuf> {
+        let Ok(_acting) = ActingAs::user(user) else { return self.path.parent().map(Path::to_owned) };
         self.path.ancestors().skip(1).find(|directory| is_repository(directory)).map(Path::to_owned)
+    }
+
+    /// Opens it again for reading, with the rights that this thread has.
+    pub fn open_to_read(&self) -> io::Result<OwnedFd> {
+        let again = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(again, flags, Permissions::empty())?)
     }
 }
 
@@ -204,11 +214,10 @@ fn kind(stat: &Stat) -> PathKind {
     }
 }
 
-/// Returns whether git would take a directory for a repository by what lies right in it.
+/// Returns whether git would take a directory for a repository by what lies right in it. The path had no link when it was found.
 fn is_repository(directory: &Path) -> bool {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(CWD, directory, flags, Permissions::empty());
-    opened.is_ok_and(|directory| protect::search::pointers::is_repository(directory.as_fd(), Path::new("")))
+    open_resolved(directory)
+        .is_ok_and(|directory| protect::search::pointers::is_repository(directory.as_fd(), Path::new("")))
 }
 
 #[cfg(test)]
@@ -419,15 +428,15 @@ mod tests {
         for name in ["objects", "refs", "hooks"] {
             fs::create_dir_all(bare.join(name)).unwrap();
         }
-        assert_eq!(found(&bare.join("hooks")).enclosing_repository(), None, "no HEAD yet");
+        assert_eq!(found(&bare.join("hooks")).enclosing_repository(own()), None, "no HEAD yet");
         fs::write(bare.join("HEAD"), "anything\n").unwrap();
-        assert_eq!(found(&bare.join("hooks")).enclosing_repository(), None, "none that git reads");
+        assert_eq!(found(&bare.join("hooks")).enclosing_repository(own()), None, "none that git reads");
         fs::remove_file(bare.join("HEAD")).unwrap();
         symlink("refs/heads/none", bare.join("HEAD")).unwrap();
-        assert_eq!(found(&bare.join("hooks")).enclosing_repository(), Some(bare.clone()), "an old form");
+        assert_eq!(found(&bare.join("hooks")).enclosing_repository(own()), Some(bare.clone()), "an old form");
         fs::remove_file(bare.join("HEAD")).unwrap();
         fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        assert_eq!(found(&bare.join("hooks")).enclosing_repository(), Some(bare.clone()));
-        assert_eq!(found(&bare).enclosing_repository(), None);
+        assert_eq!(found(&bare.join("hooks")).enclosing_repository(own()), Some(bare.clone()));
+        assert_eq!(found(&bare).enclosing_repository(own()), None);
     }
 }

@@ -10,9 +10,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::host::acting::file_system_user;
+use crate::host::follow;
 use crate::host::small_file::{Links, open_regular};
 
 /// How directories are opened that are only passed through.
@@ -132,6 +134,16 @@ pub(crate) fn path_of(descriptor: impl AsFd) -> Result<PathBuf, Errno> {
     let path = PathBuf::from(OsString::from_vec(link.into_bytes()));
     // What lies outside of this root, or is no file, has a text there that is no path.
     if path.is_absolute() { Ok(path) } else { Err(Errno::NOENT) }
+}
+
+/// Returns the path of what a path leads to, without any link: as far as [`follow`] goes where root acts for a user.
+///
+/// Root that acts for itself follows every link, since this only says where one leads.
+pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
+    if file_system_user().is_root() {
+        return path.canonicalize();
+    }
+    Ok(path_of(follow::open(CWD, path)?)?)
 }
 
 /// Returns the device and inode of a file.

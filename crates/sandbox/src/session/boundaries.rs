@@ -201,9 +201,9 @@ impl<'a> Boundaries<'a> {
         let unsearched: Vec<&(RunId, Remembered)> =
             left.iter().filter_map(|left| left.unsearched.as_ref()).collect();
         for one in &mut writable {
-            beside::take_over(&mut one.remembered, &plan.protect, &living);
+            beside::take_over(&mut one.remembered, &plan.protect, &living, caller);
             for (_, earlier) in &unsearched {
-                beside::count_from(&mut one.remembered, earlier);
+                beside::count_from(&mut one.remembered, earlier, caller);
             }
         }
         let is_here = |root: FileId| {

@@ -1,6 +1,5 @@
 //! The state directory: what outlives one command, in files that only their owner can touch.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,6 +12,7 @@ use rustix::io::Errno;
 use crate::host::acting::{self, ActingAs};
 use crate::host::follow;
 use crate::host::identity::Identity;
+use crate::host::make;
 
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,7 @@ impl StateDir {
         };
         let directory = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_with_parents(path).map_err(|source| failed("make", path, source))?;
+                make::directory(path, 0o700).map_err(|source| failed("make", path, source))?;
                 open()
             }
             opened => opened,
@@ -343,32 +343,6 @@ fn draft_name(name: &str) -> String {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     format!(".{name}.{}.{count}.draft", std::process::id())
-}
-
-/// Makes the missing directories of a path.
-fn make_with_parents(path: &Path) -> io::Result<()> {
-    let mut names = Vec::new();
-    for ancestor in path.ancestors() {
-        match follow::open(CWD, ancestor) {
-            Ok(existing) => return Ok(make_within(existing, names.into_iter().rev())?),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Err(_) => names.extend(ancestor.file_name()),
-        }
-    }
-    Err(io::ErrorKind::NotFound.into())
-}
-
-/// Makes one directory in the other. No link is followed.
-fn make_within<'a>(mut at: OwnedFd, names: impl Iterator<Item = &'a OsStr>) -> Result<(), Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    for name in names {
-        match rustix::fs::mkdirat(&at, name, Mode::RWXU) {
-            // Somebody else made it in the meantime; whose it is gets checked by whoever opens it.
-            Ok(()) | Err(Errno::EXIST) => at = rustix::fs::openat(&at, name, flags, Mode::empty())?,
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
 }
 
 fn failed(action: &'static str, path: &Path, source: io::Error) -> StateError {

@@ -21,6 +21,7 @@ use rustix::io::Errno;
 
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
+use crate::state::archive;
 use crate::state::directory::{StateDir, StateError};
 
 /// Why a home directory cannot be used.
@@ -170,10 +171,8 @@ impl Homes {
         let (directory, _lock) = self.alone(name)?;
         let failed = |source| HomeError::Files { action: "export", name: name.to_owned(), source };
         let _acting = ActingAs::user(directory.owner()).map_err(failed)?;
-        let mut archive = tar::Builder::new(out);
-        archive.follow_symlinks(false);
-        archive.append_dir_all("", path_of(&directory)).map_err(failed)?;
-        archive.into_inner().and_then(|mut out| out.flush()).map_err(failed)
+        let files = beneath::directory(&directory, Path::new(FILES)).map_err(|errno| failed(errno.into()))?;
+        archive::write(files, out).map_err(failed)
     }
 
     /// Opens one that is there and that nobody else uses.
@@ -421,6 +420,38 @@ mod tests {
         let writable = Writable::new(Vec::new(), place.path().join("state"), owner);
         assert!(writable.of(&home.path().join("bin/git")).is_some());
         assert_eq!(writable.of(&place.path().join("bin/git")), None, "the control");
+    }
+
+    #[test]
+    fn an_archive_is_made_of_the_home_itself_and_of_nothing_that_a_link_in_its_place_leads_to() {
+        let place = tempfile::tempdir().unwrap();
+        let homes = homes(place.path());
+        let files = homes.take("a", None).unwrap().path().to_owned();
+        fs::create_dir_all(files.join("directory/inner")).unwrap();
+        fs::write(files.join("directory/inner/file"), "content").unwrap();
+        fs::set_permissions(files.join("directory"), fs::Permissions::from_mode(0o750)).unwrap();
+        nix::unistd::mkfifo(&files.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        drop(std::os::unix::net::UnixListener::bind(files.join("socket")).unwrap());
+        let mut out = Vec::new();
+        homes.export("a", &mut out).unwrap();
+        let unpacked = place.path().join("unpacked");
+        tar::Archive::new(out.as_slice()).unpack(&unpacked).unwrap();
+        assert_eq!(fs::read_to_string(unpacked.join("directory/inner/file")).unwrap(), "content");
+        let mode = fs::metadata(unpacked.join("directory")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o750);
+        let mut archive = tar::Archive::new(out.as_slice());
+        let kinds = archive.entries().unwrap().map(|entry| entry.unwrap().header().entry_type());
+        let kinds: Vec<_> = kinds.collect();
+        assert_eq!((kinds.len(), kinds.contains(&tar::EntryType::Fifo)), (4, true), "{kinds:?}");
+
+        fs::rename(&files, place.path().join("elsewhere")).unwrap();
+        for to in [place.path().join("elsewhere"), "/proc/self/cwd".into()] {
+            symlink(to, &files).unwrap();
+            let mut out = Vec::new();
+            assert!(matches!(homes.export("a", &mut out), Err(HomeError::Files { .. })));
+            assert!(out.is_empty());
+            fs::remove_file(&files).unwrap();
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@
 //! alike in every namespace of processes and time.
 
 use std::cell::Cell;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use policy::plan::{FileId, Protect};
+use rustix::fs::CWD;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,8 @@ pub(crate) use self::unread::UnreadRecord;
 use self::unread::hosts;
 use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::finding::Finding;
+use crate::host::acting::ActingAs;
+use crate::host::follow;
 use crate::host::identity::Identity;
 use crate::state::client::{Client, ProcessError, start_time};
 use crate::state::directory::{Holder, Lock, StateDir, StateError, draft_writer};
@@ -312,7 +316,11 @@ impl Runs {
 /// names none, and is reported to the user by the run that cannot keep its own record there.
 pub(crate) fn shared(state: &Path, owner: Identity) -> Vec<PathBuf> {
     // Looking makes nothing.
-    if !state.join(RUNS).is_dir() {
+    let is_there = || -> io::Result<bool> {
+        let _acting = ActingAs::user(owner)?;
+        Ok(follow::open(CWD, &state.join(RUNS)).is_ok())
+    };
+    if !is_there().unwrap_or(false) {
         return Vec::new();
     }
     let read = || -> Result<Vec<PathBuf>, StateError> {

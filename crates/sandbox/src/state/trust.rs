@@ -240,7 +240,7 @@ impl Store {
     /// Removes trust; returns whether there was any. The file need not exist any more.
     pub fn untrust(&self, path: &Path) -> Result<bool, TrustError> {
         let acting = ActingAs::user(self.0.owner());
-        let path = acting.and_then(|_acting| path.canonicalize()).unwrap_or_else(|_| path.into());
+        let path = acting.and_then(|_acting| beneath::resolve(path)).unwrap_or_else(|_| path.into());
         Ok(self.edit(|trusted| trusted.remove(&key(&path)))?.is_some())
     }
 

@@ -53,7 +53,7 @@ impl Writable {
             }
             // Records are the user's own: a path that they cannot follow themselves tells them nothing.
             let acting = self.records.as_ref().map(|(_, owner)| ActingAs::user(*owner)).transpose();
-            let resolved = |path: &PathBuf| path.canonicalize().ok().filter(|_| acting.is_ok());
+            let resolved = |path: &PathBuf| beneath::resolve(path).ok().filter(|_| acting.is_ok());
             let resolved: Vec<_> = all.iter().filter_map(resolved).collect();
             drop(acting);
             // What the kernel does not say is no other path.

@@ -1,11 +1,13 @@
 //! `man`: the manual pages.
 
-use std::fs;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 
 use anyhow::Context as _;
 use clap::CommandFactory;
 use policy::text::escape;
 use sandbox::host::acting::ActingAs;
+use sandbox::host::make;
 use serde_json::json;
 
 use crate::cli::{Cli, Format, ManArgs};
@@ -17,11 +19,13 @@ use crate::ui::Ui;
 pub(crate) fn man(ui: &Ui, args: &ManArgs) -> Result<ExitCode, CommandError> {
     if let Some(directory) = &args.output_dir {
         // Under sudo, where the user behind it may write and nowhere else: they may put links there.
-        let user = context::caller_alone()?;
+        let (user, standing) = context::caller_alone()?;
         ActingAs::user(user)
             .and_then(|_acting| {
-                fs::create_dir_all(directory)?;
-                clap_mangen::generate_to(Cli::command(), directory)
+                let way = standing.way_beneath(user, &standing.path, &standing.absolute(directory))?;
+                let mut command = Cli::command().disable_help_subcommand(true);
+                command.build();
+                write(&command, &make::directory(&way, 0o777)?)
             })
             .with_context(|| format!("cannot write manual pages into {}", escape::path(directory)))
             .map_err(|error| context::as_user(error, user))?;
@@ -35,4 +39,15 @@ pub(crate) fn man(ui: &Ui, args: &ManArgs) -> Result<ExitCode, CommandError> {
         Format::Json => ui.json(&json!({ "page": String::from_utf8_lossy(&page) }))?,
     }
     Ok(ExitCode::Success)
+}
+
+/// Writes the page of a command and those of its subcommands into a directory.
+fn write(command: &clap::Command, directory: &OwnedFd) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        write(subcommand, directory)?;
+    }
+    let page = clap_mangen::Man::new(command.clone());
+    let mut file = make::file(directory, page.get_filename().as_ref())?;
+    page.render(&mut file)?;
+    file.flush()
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(
         CliCommand::Man(args) => man::man(ui, &args),
         CliCommand::Init(args) => init::init(ui, &Context::gather()?, &args),
         // No part of it needs root: whoever may use the engine may build, and reads and writes their own files.
-        CliCommand::Build(Deferred(args)) => build::build(ui, &Context::gather()?.become_caller()?, &args),
+        CliCommand::Build(Deferred(args)) => build::build(ui, &Context::gather_as_caller()?, &args),
         CliCommand::Run(Deferred(args)) => run::run(ui, Context::gather()?, parent, args),
         CliCommand::Exec(Deferred(args)) => exec::exec(ui, Context::gather()?, parent, args),
         CliCommand::Shell(Deferred(args)) => shell::shell(ui, Context::gather()?, parent, &args),

@@ -1,7 +1,6 @@
 //! How a verdict is carried out: for writing, that depends on what lies in the shared directory today.
 
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use policy::text::escape;
 use policy::{BoundaryRequest, Policy};
 use sandbox::boundary::protect::mounts::{Cause, Mounts};
 use sandbox::boundary::protect::search;
+use sandbox::boundary::resolve::Lead;
 use sandbox::boundary::root::Root;
 use sandbox::boundary::walk::{Known, walk_with_files};
 use sandbox::host::acting::ActingAs;
@@ -95,11 +95,13 @@ fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
 
 /// Lists the mounts that a start would make. It is found and searched with the rights that a start has.
 fn planned_mounts(rules: &Policy, caller: Identity, wanted: &BoundaryRequest) -> io::Result<Mounts> {
+    let Lead::Found(found) = Lead::of(&wanted.host, caller)? else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
     let acting = ActingAs::user(caller)?;
-    let host = wanted.host.canonicalize()?;
-    let root = File::open(&host)?;
+    let (root, host) = (found.open_to_read()?, found.path);
     drop(acting);
-    let root = Root::of(root.into(), caller)?;
+    let root = Root::of(root, caller)?;
     let root = root.enter()?;
     let until = Deadline::after(SEARCH_LIMIT);
     let walk = walk_with_files(&root, rules.protect().depth, until, &Known::default())?;

@@ -3,6 +3,7 @@
 mod abstract_sockets;
 mod behind_sudo;
 mod behind_sudo_credentials;
+mod behind_sudo_paths;
 mod configured_hooks;
 mod core_files;
 mod created;
