@@ -410,7 +410,7 @@ pub fn close_from_on_exec(first: u32) -> Result<(), Errno> {
 /// controlling terminal, into which it may type (`TIOCSTI`).
 ///
 /// The keyring is the calling thread's. A process that leads its session keeps the terminal: it would hang up, and nobody of
-/// that session reads there afterwards.
+/// that session reads there afterwards. What it starts can leave it ([`leave_behind_in`]).
 pub fn leave_behind() -> Result<(), Errno> {
     const KEYCTL_JOIN_SESSION_KEYRING: libc::c_int = 1;
     // 1. The descriptors.

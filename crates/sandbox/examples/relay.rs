@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use sandbox::host::identity::Identity;
 use sandbox::host::terminal::{Ends, Relay, Signals, StreamKind, check_stream};
 
 /// How long output that nobody reads is waited for.
@@ -33,7 +34,7 @@ fn main() -> io::Result<ExitCode> {
     unlockpt(&master)?;
     let slave = ioctl_tiocgptpeer(&master, flags)?;
     let input = terminals[0].then(|| stdin.as_fd());
-    let mut relay = Relay::new(master, Ends { input, output })?;
+    let mut relay = Relay::new(master, Ends { input, output, caller: Identity::own() })?;
     // The command starts before signals are blocked, so that it does not inherit the mask.
     let stream = |terminal: bool| -> io::Result<Stdio> {
         Ok(if terminal { slave.try_clone()?.into() } else { Stdio::inherit() })

@@ -13,6 +13,7 @@ use confine::credentials::{SupplementaryGroups, become_user};
 use policy::rules::user::{UserOrGroup, UserSpec};
 use sandbox::boundary::resolve::Lead;
 use sandbox::engine;
+use sandbox::host::acting;
 use sandbox::host::identity::{self, Identity};
 use sandbox::host::programs::Programs;
 use sandbox::state::writable::Writable;
@@ -37,14 +38,18 @@ pub(crate) struct Context {
     pub(crate) home: PathBuf,
     /// The same with every link resolved, where it exists.
     resolved_home: Option<PathBuf>,
+    /// Whether this process was root's and is the caller's by now.
+    was_root: bool,
 }
 
 impl Context {
-    /// Reads everything once. Under sudo this process leaves a working directory to which the user behind it has no way.
+    /// Reads everything once. Under sudo this process leaves a working directory to which the user behind it has no way, and writes to
+    /// no file from now on as only root can.
     pub(crate) fn gather() -> anyhow::Result<Self> {
         let mut context = Self::read()?;
         if context.is_behind_sudo() {
             context.standing.leave_if_closed(context.caller).context(CANNOT_LEAVE)?;
+            acting::write_as_users_do().context("cannot give up a capability")?;
         }
         Ok(context)
     }
@@ -71,7 +76,7 @@ impl Context {
         } else {
             Lead::of(&home, caller).ok().filter(|lead| matches!(lead, Lead::Found(_))).map(|lead| lead.path())
         };
-        Ok(Self { cwd, standing, env, process, caller, home, resolved_home })
+        Ok(Self { cwd, standing, env, process, caller, home, resolved_home, was_root: false })
     }
 
     /// Finds a home directory in the text of passwd(5). The C library is not used: in a static program it would load
@@ -108,6 +113,7 @@ impl Context {
             confine::leave_behind().context("cannot leave behind what root has open")?;
             context.standing.leave_if_closed_to_us().context(CANNOT_LEAVE)?;
             context.process = context.caller;
+            context.was_root = true;
             context.env.insert("HOME".into(), context.home.clone().into());
         }
         Ok(context)
@@ -179,7 +185,9 @@ impl Context {
 
     /// Returns the programs of the host, where sandboxes may write to these directories, and to those of other runs.
     pub(crate) fn programs(&self, writable: Vec<PathBuf>) -> Programs {
-        Programs::new(&self.env, Writable::new(writable, self.state(), self.caller), self.caller)
+        let writable = Writable::new(writable, self.state(), self.caller);
+        let programs = Programs::new(&self.env, writable, self.caller);
+        if self.was_root { programs.leaving_behind() } else { programs }
     }
 
     /// Returns what leads to container engines.

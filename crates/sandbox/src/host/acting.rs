@@ -61,6 +61,16 @@ impl Drop for ActingAs {
     }
 }
 
+/// Has the kernel take set-id bits from whatever this thread, and those that it starts, write to, as it does when a user writes. What
+/// root prints for a user is content of theirs, and standard output may be a set-uid file that they have opened.
+pub fn write_as_users_do() -> io::Result<()> {
+    // Not from the effective set alone: coming back from another user of the file system, a thread gets there what it is permitted.
+    [CapSet::Effective, CapSet::Permitted]
+        .into_iter()
+        .try_for_each(|set| caps::drop(None, set, caps::Capability::CAP_FSETID))
+        .map_err(io::Error::other)
+}
+
 /// Returns who this thread is to the file system.
 pub(crate) fn file_system_user() -> Uid {
     // No user has this id, so nothing is set, and the answer is who it was before.

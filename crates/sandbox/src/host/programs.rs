@@ -21,6 +21,8 @@ use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
 
 use crate::host::acting::ActingAs;
+use crate::host::beneath;
+use crate::host::follow;
 use crate::host::identity::Identity;
 use crate::state::writable::Writable;
 
@@ -65,6 +67,8 @@ pub struct Programs {
     user: Option<Identity>,
     /// Who gets to know what is not there.
     reader: Option<Identity>,
+    /// Whether what is started leaves behind what this process still has of root's.
+    leaves_behind: bool,
     /// What is left of the environment. Most sandboxes need no program of the host, so it is looked at when one does.
     safe: OnceLock<Safe>,
 }
@@ -98,7 +102,8 @@ impl Programs {
     /// Starts from the caller's `environment`.
     pub fn new(environment: &BTreeMap<OsString, OsString>, writable: Writable, user: Identity) -> Self {
         let (user, reader) = (Some(user), Some(user));
-        Self { environment: environment.clone(), writable, user, reader, safe: OnceLock::new() }
+        let environment = environment.clone();
+        Self { environment, writable, user, reader, leaves_behind: false, safe: OnceLock::new() }
     }
 
     /// Returns the programs as root runs them under sudo: none that the user behind it could have put there, and no
@@ -111,6 +116,14 @@ impl Programs {
         environment.retain(|name, value| is_for_root(name, value));
         environment.insert("HOME".into(), home.into());
         self.environment = environment;
+        self
+    }
+
+    /// Returns the same programs as a process starts them that was root's and is the user's by now. Where it leads its session it could
+    /// not leave the terminal itself: it would hang up.
+    #[must_use]
+    pub fn leaving_behind(mut self) -> Self {
+        self.leaves_behind = true;
         self
     }
 
@@ -152,14 +165,17 @@ impl Programs {
 
     /// Finds the first program of this name, with every link followed: what was checked is what runs.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
-        self.all(name).next()?.canonicalize().ok()
+        self.named(name).find_map(|program| self.checked(&program))
     }
 
     /// Lists every program of this name, in the order of `PATH`, by its name there.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        self.named(name).filter(|program| self.checked(program).is_some())
+    }
+
+    fn named(&self, name: &str) -> impl Iterator<Item = PathBuf> {
         let path = self.safe().environment.get(OsStr::new("PATH"));
-        let all = which::which_in_all(name, path, DIRECTORY).into_iter().flatten();
-        all.filter(|program| self.is_safe(program))
+        which::which_in_all(name, path, DIRECTORY).into_iter().flatten()
     }
 
     /// Lists the directories in which programs are looked for, with every link followed.
@@ -201,16 +217,22 @@ impl Programs {
         &self.environment
     }
 
-    /// Returns whether a program may be executed, and nobody else has written or chosen it.
-    fn is_safe(&self, program: &Path) -> bool {
-        let Ok(resolved) = program.canonicalize() else { return false };
+    /// Returns where a program lies, if it may be executed, and nobody else has written or chosen it. It is looked up once: whoever may
+    /// exchange a link on the way could have the second look find another one.
+    fn checked(&self, program: &Path) -> Option<PathBuf> {
+        let resolved = match self.user {
+            Some(_) => program.canonicalize(),
+            // Nor is a link of somebody else's on the way.
+            None => follow::open(CWD, program).and_then(|found| Ok(beneath::path_of(found)?)),
+        };
+        let resolved = resolved.ok()?;
         let is_file = resolved
             .metadata()
             .is_ok_and(|metadata| metadata.is_file() && self.is_ours(&resolved, &metadata));
         let may = rustix::fs::accessat(CWD, &resolved, Access::EXEC_OK, AtFlags::EACCESS).is_ok();
         // A link may lead to where its directory does not.
         let is_safe = resolved.parent().is_some_and(|directory| self.check(directory).is_ok());
-        is_file && may && is_safe && self.writable.of(program).is_none()
+        (is_file && may && is_safe && self.writable.of(program).is_none()).then_some(resolved)
     }
 
     /// Starts building a call of a program: in `/`, with the caller's environment as far as it leads to no place of a
@@ -218,6 +240,9 @@ impl Programs {
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(&self.safe().environment).current_dir(DIRECTORY);
+        if self.leaves_behind {
+            confine::leave_behind_in(&mut command);
+        }
         command
     }
 
@@ -435,6 +460,21 @@ mod tests {
         symlink(host.path("through/podman"), host.path("safe/podman")).unwrap();
         assert_eq!(host.programs(&["safe"], &[]).find("podman"), None);
         assert!(host.programs(&["open"], &[]).find("podman").is_some(), "the control");
+    }
+
+    #[test]
+    fn root_runs_no_program_that_a_link_of_another_user_s_leads_to() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let host = Host::new();
+        let program = host.program("open/podman");
+        symlink(&program, host.path("their-link")).unwrap();
+        symlink(host.path("their-link"), host.path("safe/podman")).unwrap();
+        let found = || host.programs(&["safe"], &[]).for_root("/root".into()).find("podman");
+        assert_eq!(found(), Some(program), "the control: root's own links");
+        std::os::unix::fs::lchown(host.path("their-link"), Some(1001), Some(1001)).unwrap();
+        assert_eq!(found(), None);
     }
 
     #[test]

@@ -93,10 +93,30 @@ pub(crate) fn open_regular(
 /// the kernel would wait at each file (fcntl(2), "Leases"): `EAGAIN`.
 fn open_for_reading(found: &OwnedFd) -> Result<OwnedFd, Errno> {
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    patiently(flags, |flags| rustix::fs::open(&again, flags, Mode::empty()))
+}
+
+/// Opens a regular file to write in it, which is made where there is none; anything else in its place is `EINVAL`, and a link `ELOOP`.
+/// For whoever has a lease on it, or has put a named pipe there, nobody waits.
+pub(crate) fn open_to_write(directory: impl AsFd, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    // What is no file is told from one when it is open: a pipe that nobody reads is not opened at all.
+    let opened = patiently(flags, |flags| rustix::fs::openat(&directory, name, flags, mode));
+    let opened = opened.map_err(|errno| if errno == Errno::NXIO { Errno::INVAL } else { errno })?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
+    if kind == FileType::RegularFile { Ok(opened) } else { Err(Errno::INVAL) }
+}
+
+/// Opens something without waiting, again and again until whoever has a lease has had a moment.
+fn patiently(
+    flags: OFlags,
+    mut open: impl FnMut(OFlags) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
     let until = Deadline::after(LEASE);
     loop {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        match rustix::fs::open(&again, flags, Mode::empty()) {
+        match open(flags | OFlags::NONBLOCK) {
             Err(Errno::AGAIN) if !until.is_over() => std::thread::sleep(GLANCE),
             opened => return opened,
         }

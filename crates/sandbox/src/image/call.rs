@@ -23,6 +23,7 @@ use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
 use crate::host::terminal::{Ends, Relay, RelaySource, Signals};
 
 /// How many lines are kept of what is printed, to say why it failed.
@@ -103,7 +104,7 @@ fn terminal(caller: BorrowedFd<'_>) -> io::Result<(Relay, Stdio)> {
     let master = openpt(flags)?;
     unlockpt(&master)?;
     let screen = ioctl_tiocgptpeer(&master, flags)?;
-    let relay = Relay::new(master, Ends { input: None, output: caller })?;
+    let relay = Relay::new(master, Ends { input: None, output: caller, caller: Identity::own() })?;
     Ok((relay.listening(), screen.into()))
 }
 

@@ -52,6 +52,8 @@ pub struct Launch<'a> {
 pub struct Exec<'a> {
     pub plan: &'a Plan,
     pub sandbox: &'a FoundSandbox,
+    /// Who calls: under sudo the user behind it.
+    pub caller: Identity,
     /// Reads the values of the plan's secrets. Called once at most.
     pub secrets: &'a mut secrets::SecretReader<'a>,
     /// What every command of the sandbox has in its environment because of its egress proxy.

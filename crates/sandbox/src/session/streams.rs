@@ -14,6 +14,7 @@ use confine::protocol::{Grant, LandlockAccess, Passed};
 
 use crate::host::beneath::file_id;
 use crate::host::capture::Capture;
+use crate::host::identity::Identity;
 use crate::host::pipe::{Direction, Outer, Pipes};
 use crate::host::terminal::{Ends, Relay, StreamKind, check_stream};
 use crate::session::error::StartError;
@@ -44,6 +45,7 @@ pub(crate) struct Streams {
     passed: Vec<u32>,
     /// Which of the caller's pipes are relayed, and at which place of `inside`.
     relayed: Vec<(PipeId, usize)>,
+    caller: Identity,
     /// Which of the three are the agent's own terminal.
     pub(crate) terminal: [bool; 3],
     /// Standard output and error, where they are captured.
@@ -87,7 +89,12 @@ impl AsFd for Inside {
 
 impl Streams {
     /// Opens them. A stream that would hand over more than a stream is refused.
-    pub(crate) fn open(wanted: Stdio, limit: Bytes, agent: Owner) -> Result<Self, StartError> {
+    pub(crate) fn open(
+        wanted: Stdio,
+        limit: Bytes,
+        agent: Owner,
+        caller: Identity,
+    ) -> Result<Self, StartError> {
         let failed =
             |source| StartError::Step { step: "opening the standard streams".into(), source, remedy: None };
         match wanted {
@@ -100,6 +107,7 @@ impl Streams {
                     inside,
                     passed: Vec::new(),
                     relayed: Vec::new(),
+                    caller,
                     terminal: [false; 3],
                     captures: Some([stdout, stderr]),
                     pipes: Pipes::default(),
@@ -110,6 +118,7 @@ impl Streams {
                     inside: Vec::new(),
                     passed: Vec::new(),
                     relayed: Vec::new(),
+                    caller,
                     terminal: [false; 3],
                     captures: None,
                     pipes: Pipes::default(),
@@ -206,7 +215,8 @@ impl Streams {
     /// Returns the caller's terminals among them, if there are any.
     pub(crate) fn ends(&self) -> Option<Ends<'static>> {
         let output = [1, 2, 0].into_iter().find(|at| self.terminal[usize::from(*at)]).map(standard)?;
-        Some(Ends { input: self.terminal[0].then(|| standard(0)), output })
+        let input = self.terminal[0].then(|| standard(0));
+        Some(Ends { input, output, caller: self.caller })
     }
 
     /// Puts a terminal in the place of the caller's that is opened out here. What is in a sandbox is one user, who has a name

@@ -556,7 +556,7 @@ mod tests {
             end();
         }
         let agent = Agent::for_test(rustix::process::geteuid().as_raw());
-        let mut streams = Streams::open(Stdio::Capture, Bytes(1), agent.owner()).unwrap();
+        let mut streams = Streams::open(Stdio::Capture, Bytes(1), agent.owner(), Identity::own()).unwrap();
         streams.close_inside();
         let watch = Watch {
             provider: Provider::Native,

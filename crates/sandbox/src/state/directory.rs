@@ -13,6 +13,7 @@ use crate::host::acting::{self, ActingAs};
 use crate::host::follow;
 use crate::host::identity::Identity;
 use crate::host::make;
+use crate::host::small_file;
 
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -217,8 +218,7 @@ impl StateDir {
     /// Opens a file to write in it; it is made where there is none. Links are not followed.
     pub(crate) fn open_or_make(&self, name: &str) -> Result<File, StateError> {
         let _acting = self.acting(name)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o600));
+        let file = small_file::open_to_write(&self.directory, name, OFlags::WRONLY);
         file.map(File::from).map_err(|errno| self.failed("open", name, errno.into()))
     }
 
@@ -313,9 +313,8 @@ impl StateDir {
     /// Waits for the lock of this name.
     pub(crate) fn lock(&self, name: &str) -> Result<Lock, StateError> {
         let _acting = self.acting(name)?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let lock = || -> io::Result<OwnedFd> {
-            let file = rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)?;
+            let file = small_file::open_to_write(&self.directory, name, OFlags::RDWR)?;
             rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))?;
             Ok(file)
         };

@@ -70,6 +70,7 @@ pub(crate) fn exec(
     let outcome = provider::exec(Exec {
         plan,
         sandbox: &sandbox,
+        caller: context.caller,
         secrets: &mut || {
             sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent.as_ref()))
         },

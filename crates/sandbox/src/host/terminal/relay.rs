@@ -11,6 +11,7 @@ use rustix::termios::{OptionalActions, OutputModes};
 
 use super::query::Queries;
 use super::screen::{Screen, stop_here};
+use crate::host::identity::Identity;
 
 /// How much waits in one direction before no more is read.
 const MAX_BUFFERED: usize = 64 << 10;
@@ -36,6 +37,8 @@ pub struct Ends<'a> {
     /// Where the agent's terminal is shown: standard output if that is a terminal, else standard error, else
     /// standard input.
     pub output: BorrowedFd<'a>,
+    /// Whose terminals these are: with their rights they are opened again.
+    pub caller: Identity,
 }
 
 /// What a relay waits for.
@@ -85,8 +88,9 @@ impl Relay {
     /// it counts as ended.
     pub fn new(master: OwnedFd, ends: Ends<'_>) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&master, true)?;
-        let input = ends.input.map(Screen::open).transpose()?;
-        let output = Screen::open(ends.output)?;
+        let open = |terminal| Screen::open(terminal, ends.caller);
+        let input = ends.input.map(open).transpose()?;
+        let output = open(ends.output)?;
         let caller = input.as_ref().unwrap_or(&output);
         // In the background the modes are those of whatever is in front: a shell that edits a line.
         let mut modes =
@@ -379,7 +383,7 @@ mod tests {
     #[test]
     fn what_was_typed_and_not_read_is_not_for_whoever_comes_next() {
         let ((mut person, caller), (agent, _inside)) = (terminal(), terminal());
-        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd() };
+        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd(), caller: Identity::own() };
         let mut relay = Relay::new(agent.into(), ends).unwrap();
         person.write_all(b"\x1b[?62;c").unwrap();
         assert!(is_typed(&caller), "the control");
@@ -393,7 +397,7 @@ mod tests {
     #[test]
     fn an_answer_that_comes_after_the_end_of_the_agent_is_waited_for() {
         let ((mut person, caller), (agent, inside)) = (terminal(), terminal());
-        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd() };
+        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd(), caller: Identity::own() };
         let relay = Relay::new(agent.into(), ends).unwrap();
         File::from(inside).write_all(b"\x1b[c").unwrap();
         let terminal = std::thread::spawn(move || {

@@ -1,18 +1,24 @@
 //! The caller's terminal as a screen: raw while the relay has it, and as it was before whenever it has not.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::{getpgrp, tcgetpgrp};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, makedev};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios, Winsize};
+
+use crate::host::acting::ActingAs;
+use crate::host::identity::Identity;
 
 /// A terminal of the caller's, opened again.
 ///
 /// Opened again because a descriptor that is shared with the caller's shell cannot be made non-blocking without
 /// surprising it. Where that is not possible it is shared, and may block while somebody has stopped its output.
+///
+/// Opened with the rights of the caller: a descriptor may be all that they have of a terminal of somebody else's, to write to it and
+/// not to read from it, or of one that has hung up since and is another user's now.
 #[derive(Debug)]
 pub(crate) struct Screen {
     descriptor: OwnedFd,
@@ -21,8 +27,8 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn open(terminal: BorrowedFd<'_>) -> io::Result<Self> {
-        Ok(Self { descriptor: reopen(terminal)?, before: None })
+    pub(crate) fn open(terminal: BorrowedFd<'_>, caller: Identity) -> io::Result<Self> {
+        Ok(Self { descriptor: reopen(terminal, caller)?, before: None })
     }
 
     /// Returns the modes it has.
@@ -103,11 +109,17 @@ pub(crate) fn stop_here() -> io::Result<()> {
 }
 
 /// Opens the same terminal through a description of our own, which does not block.
-fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    use std::os::fd::AsRawFd;
+fn reopen(terminal: BorrowedFd<'_>, caller: Identity) -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
-    match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+    let is_controlling = is_controlling(terminal);
+    let _acting = ActingAs::user(caller)?;
+    let opened = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+        // That of this session is anybody's in it, by that name. The one that `sudo` makes belongs to root.
+        Err(Errno::ACCESS) if is_controlling => rustix::fs::openat(CWD, "/dev/tty", flags, Mode::empty()),
+        opened => opened,
+    };
+    match opened {
         Ok(own) => Ok(own),
         // Somebody else's terminal, as after `su`, or no /proc.
         Err(Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NXIO | Errno::IO) => {
@@ -115,4 +127,17 @@ fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         }
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// Says whether this is the controlling terminal of this process, by its device in `proc_pid_stat(5)`.
+fn is_controlling(terminal: BorrowedFd<'_>) -> bool {
+    let Ok(device) = rustix::fs::fstat(terminal).map(|stat| stat.st_rdev) else { return false };
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Behind the name in parentheses: state, parent, group, session, terminal.
+    let number = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(4)?.parse().ok());
+    number.is_some_and(|number: i64| {
+        // It is printed with a sign.
+        let number = u32::try_from(number & i64::from(u32::MAX)).unwrap_or_default();
+        device == makedev(number >> 8 & 0xfff, number & 0xff | number >> 12 & 0xf_ff00)
+    })
 }

@@ -43,13 +43,13 @@ const ENDING: Duration = Duration::from_secs(5);
 
 /// Runs the plan's command in a sandbox that was found.
 pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
-    let Exec { plan, sandbox, secrets, variables, streams, notice, parent } = exec;
+    let Exec { plan, sandbox, caller, secrets, variables, streams, notice, parent } = exec;
     let secrets = HeldSecrets::read(plan, secrets)?;
     let FoundSandbox { engine, id, run, seen, .. } = sandbox;
 
     // 1. Where its streams lead.
     let owner = owner(engine, seen.user());
-    let mut streams = Streams::open(streams, plan.limits.output_bytes, owner)?;
+    let mut streams = Streams::open(streams, plan.limits.output_bytes, owner, caller)?;
     let terminal = streams.open_terminal(owner)?;
 
     // 2. What the entrypoint is to run. All of it goes over the exec socket: an engine keeps what it receives, every user of the host

@@ -86,7 +86,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     unsupported::refuse_no_exec(plan, kind, user.mounter)?;
 
     // 4. Where its streams lead.
-    let mut streams = Streams::open(streams, plan.limits.output_bytes, user.agent.owner())?;
+    let mut streams = Streams::open(streams, plan.limits.output_bytes, user.agent.owner(), caller)?;
     streams.pass(plan, passed, user.agent.owner())?;
     let terminal = streams.open_terminal(user.agent.owner())?;
 

@@ -59,7 +59,7 @@ impl HostSide {
         let agent = agent::choose(caller, locks)?;
 
         // 3. Where its streams lead.
-        let streams = Streams::open(streams, output_bytes, agent.owner())?;
+        let streams = Streams::open(streams, output_bytes, agent.owner(), caller)?;
 
         let hierarchy = Hierarchy::detect().map_err(StartError::step("detecting cgroups"))?;
         Ok(Self { agent, streams, hierarchy })

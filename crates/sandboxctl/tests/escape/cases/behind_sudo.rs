@@ -354,10 +354,16 @@ fn programs_of_the_user_behind_sudo_get_nothing_of_the_shell_that_root_calls_fro
         taken.display()
     );
     place.write("home/.config/sandboxctl/sandbox.toml", &settings);
-    let told = |words: &[OsString]| {
+    // A shell's child, and what the shell itself becomes, which leads its session.
+    let becomes = "os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for one in 1, 2: os.dup2(said.fileno(), one)
+    os.execvp(sys.argv[3], sys.argv[3:])";
+    let (calls, _) = SHELL_OF_ROOT.split_once("    sys.exit(subprocess").unwrap();
+    let leader = format!("{calls}    {becomes}\n");
+    let told_by = |shell: &str, words: &[OsString]| {
         let _ = fs::remove_file(&report);
         let said = place.path("said");
-        let start = [OsString::from("python3"), "-c".into(), SHELL_OF_ROOT.into()];
+        let start = [OsString::from("python3"), "-c".into(), shell.into()];
         let start = start.into_iter().chain([secret.clone().into(), said.clone().into()]);
         let mut command = place.command(&start.chain(words.iter().cloned()).collect::<Vec<_>>());
         let path = format!("{}:/usr/sbin:/usr/bin:/bin", place.path("bin").display());
@@ -366,10 +372,12 @@ fn programs_of_the_user_behind_sudo_get_nothing_of_the_shell_that_root_calls_fro
         assert!(done.success(), "{words:?}: {}", fs::read_to_string(said).unwrap());
         fs::read_to_string(&report).unwrap()
     };
+    let told = |words: &[OsString]| told_by(SHELL_OF_ROOT, words);
     let id = NORMAL.to_string();
     let become_user = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"].map(OsString::from);
     let alone: Vec<_> = become_user.into_iter().chain([taken.clone().into()]).collect();
     assert_eq!(told(&alone), "ran\nfile\nkey\nterminal\n", "the control");
+    assert_eq!(told_by(&leader, &alone), "ran\nfile\nkey\nterminal\n", "the control");
     // In a pid namespace of its own a process has a session whose leader it cannot name.
     let apart = ["unshare", "--pid", "--fork", "--mount-proc"];
     for before in [[].as_slice(), &apart] {
@@ -378,6 +386,8 @@ fn programs_of_the_user_behind_sudo_get_nothing_of_the_shell_that_root_calls_fro
         assert_eq!(told(&run), "ran\n", "a command of a secret's, {before:?}");
         let build = call(vec![place.path("sandboxctl").into(), "build".into()]);
         assert_eq!(told(&build), "ran\n", "a build, {before:?}");
+        assert_eq!(told_by(&leader, &run), "ran\n", "a command of a secret's, of a leader, {before:?}");
+        assert_eq!(told_by(&leader, &build), "ran\n", "a build of a leader, {before:?}");
     }
 }
 

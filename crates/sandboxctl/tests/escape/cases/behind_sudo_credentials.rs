@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use super::behind_sudo::{DOCKER, behind_sudo};
 use crate::machine::{Caller, NORMAL, callers};
@@ -104,7 +105,7 @@ fn whoever_listens_in_the_state_directory_hears_the_user_and_not_root() {
     let place = Place::new(Caller::Normal);
     let state = place.write("home/.local/state/sandboxctl/egress/x.0.jsonl", "").parent().unwrap().to_owned();
     for directory in [state.parent().unwrap(), &state] {
-        fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
     }
     let name = "x.0123456789abcdef.socket";
     let program = place.path("sandboxctl").into_os_string();
@@ -210,11 +211,76 @@ fn a_socket_that_is_root_s_alone_is_not_reached_whatever_capabilities_root_keeps
     let run: Vec<_> = kept.into_iter().chain(run).collect();
     // The control: one that everybody may connect to.
     for (mode, is_reached) in [(0o666, true), (0o600, false)] {
-        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let output = behind_sudo(&place, &mut place.command(&run)).output().unwrap();
         assert_eq!(output.status.success(), is_reached, "{mode:o}: {output:?}");
         if is_reached {
             service.heard();
         }
     }
+}
+
+/// Has a terminal of root's with this mode, gives a descriptor of it that can only be written to as standard input to a command, types
+/// there, and prints what the command says.
+const TERMINAL: &str = r#"
+import os, pty, subprocess, sys, tty
+mode, *words = sys.argv[1:]
+master, slave = pty.openpty()
+tty.setraw(slave)
+os.chmod(os.ttyname(slave), int(mode, 8))
+given = os.open(os.ttyname(slave), os.O_WRONLY | os.O_NOCTTY)
+command = subprocess.Popen(words, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+# Before the command runs: it waits in the terminal until somebody reads it.
+os.write(master, b"typed by root\n")
+try:
+    said, _ = command.communicate(timeout=20)
+except subprocess.TimeoutExpired:
+    command.kill()
+    said, _ = command.communicate()
+print(said.decode())
+"#;
+
+#[test]
+fn a_terminal_that_the_user_may_only_write_to_is_not_read() {
+    if !rustix::process::geteuid().is_root() || !callers("terminals of others").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let run = place.run(&["--quiet"], &["timeout", "3", "head", "-c", "13"]);
+    // The control: a terminal that they may read from, too.
+    for (mode, is_read) in [("666", true), ("622", false)] {
+        let start = ["python3", "-c", TERMINAL, mode].map(OsString::from);
+        let words: Vec<_> = start.into_iter().chain(run.iter().cloned()).collect();
+        let output = behind_sudo(&place, &mut place.command(&words)).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(said.contains("typed by root"), is_read, "{mode}: {said} {output:?}");
+    }
+}
+
+#[test]
+fn a_set_uid_file_that_is_standard_output_loses_its_bit_as_when_the_user_writes_to_it() {
+    if !rustix::process::geteuid().is_root() || !callers("set-uid files under sudo").contains(&Caller::Normal)
+    {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let log = place.write("home/.local/state/sandboxctl/egress/x.0.jsonl", "#!the user's\n");
+    for directory in log.ancestors().skip(1).take(2) {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    let file = place.path("set-uid");
+    let mode_after = |command: &mut Command| {
+        let _ = fs::remove_file(&file);
+        let out = fs::File::create(&file).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o4777)).unwrap();
+        let output = command.stdout(out).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "#!the user's\n", "{output:?}");
+        fs::metadata(&file).unwrap().permissions().mode() & 0o7777
+    };
+    let cat = [OsString::from("cat"), log.into()];
+    assert_eq!(mode_after(&mut place.command(&cat)), 0o4777, "the control: root writes");
+    assert_eq!(mode_after(&mut place.outside(&cat)), 0o777, "the control: the user writes");
+    let words = [place.path("sandboxctl").into(), "egress".into(), "log".into(), OsString::from("x")];
+    assert_eq!(mode_after(behind_sudo(&place, &mut place.command(&words))), 0o777);
 }

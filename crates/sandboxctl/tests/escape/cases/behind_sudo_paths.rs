@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use super::behind_sudo::{DOCKER, behind_sudo};
 use crate::machine::{Caller, NORMAL, callers};
@@ -240,5 +241,71 @@ fn a_build_does_not_run_where_only_root_has_a_way_to() {
         let output = command.current_dir(&inner).output().unwrap();
         let told = fs::read_to_string(&report).unwrap_or_else(|_| panic!("{output:?}"));
         assert_eq!(told.contains("root's own"), is_open, "{output:?}");
+    }
+}
+
+/// Has a lease on a file until standard input ends, and gives it back to nobody.
+const LEASE: &str = "
+import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print('leased', flush=True); sys.stdin.read()
+";
+
+#[test]
+fn nobody_waits_for_what_the_user_has_put_in_the_place_of_a_log_or_a_lock() {
+    if !rustix::process::geteuid().is_root() || !callers("files of the state").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let run = |name: &str| {
+        let run = place.run(&["--quiet", "--name", name, "--network", "allowlist"], &["true"]);
+        let words: Vec<_> = ["timeout", "20"].map(OsString::from).into_iter().chain(run).collect();
+        behind_sudo(&place, &mut place.command(&words)).output().unwrap()
+    };
+    let output = run("plain");
+    assert!(output.status.success(), "the control: {output:?}");
+    let logs = place.home().join(".local/state/sandboxctl/egress");
+    assert!(logs.join("plain.0.jsonl").exists());
+    let pipe = logs.join("pipe.0.jsonl");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    place.give(&pipe);
+    let leased = logs.join("leased.0.jsonl");
+    let hold = ["python3".into(), "-c".into(), OsString::from(LEASE), leased.into_os_string()];
+    let mut holder = place.outside(&hold);
+    let mut holder = holder.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "leased\n");
+    for name in ["pipe", "leased"] {
+        let output = run(name);
+        let ended = output.status.code();
+        assert!(ended.is_some_and(|code| code != 0 && code != 124), "{name}: {output:?}");
+        assert!(text(&output).contains(&format!("{name}.0.jsonl")), "{name}: {output:?}");
+    }
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+}
+
+#[test]
+fn root_s_engine_is_found_by_no_link_of_the_user_s() {
+    if !rustix::process::geteuid().is_root() || !callers("links to engines").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let (ran, engine) = (place.path("ran"), place.path("real/podman"));
+    program::write(&engine, &format!("#!/bin/sh\necho > {}\nexit 1\n", ran.display()));
+    let link = place.home().join("link");
+    symlink(&engine, &link).unwrap();
+    fs::create_dir(place.path("bin")).unwrap();
+    symlink(&link, place.path("bin/podman")).unwrap();
+    // The control: a link of root's, though where the user may put another one.
+    for (owner, runs) in [(0, true), (NORMAL, false)] {
+        std::os::unix::fs::lchown(&link, Some(owner), Some(owner)).unwrap();
+        let _ = fs::remove_file(&ran);
+        let mut command = place.command(&place.run(&["--provider", "podman", "--image", "x"], &["true"]));
+        behind_sudo(&place, &mut command).env("PATH", place.path("bin")).output().unwrap();
+        assert_eq!(ran.exists(), runs, "{owner}");
     }
 }
