@@ -184,6 +184,13 @@ impl HidePatterns {
         self.0.iter().any(|pattern| pattern.matches(&names, is_directory))
     }
 
+    /// Returns whether one hides this path by its name alone, and so in whatever directory it lies.
+    pub fn hide_by_name(&self, path: &Path, is_directory: bool) -> bool {
+        let names: Vec<&OsStr> = path.iter().collect();
+        let is_name = |pattern: &&HidePattern| matches!(pattern.parts[..], [Part::Any, _]);
+        self.0.iter().filter(is_name).any(|pattern| pattern.matches(&names, is_directory))
+    }
+
     /// Returns the pattern that hides this path, or a directory that it lies in. Whether the path itself is a directory is not
     /// known.
     pub fn hiding(&self, path: &Path) -> Option<&HidePattern> {
@@ -264,6 +271,25 @@ mod tests {
         assert!(may("/config/x.yml", "") && may("/config/x.yml", "config"));
         assert!(!may("/config/x.yml", "other") && !may("/config/x.yml", "config/deeper"));
         assert!(may("a/**/b", "a/x/y") && !may("a/**/b", "x"));
+    }
+
+    #[test]
+    fn a_name_without_a_slash_hides_in_whatever_directory() {
+        let by_name = |pattern: &str, path: &str| {
+            let (path, is_directory) = path.strip_suffix('/').map_or((path, false), |path| (path, true));
+            patterns(&[pattern]).hide_by_name(Path::new(path), is_directory)
+        };
+        for (pattern, path) in
+            [(".env", "a/b/.env"), ("secrets/", "a/secrets/"), ("*.key", "a/x.key"), ("**/.env", "a/.env")]
+        {
+            assert!(by_name(pattern, path), "{pattern} {path}");
+        }
+        for (pattern, path) in
+            [("/.env", ".env"), ("a/.env", "a/.env"), ("**/a/.env", "x/a/.env"), ("a/**", "a/b")]
+        {
+            assert!(patterns(&[pattern]).hide(Path::new(path), false), "the control: {pattern} {path}");
+            assert!(!by_name(pattern, path), "{pattern} {path}");
+        }
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) enum Wanted<'a> {
 pub(crate) struct Search {
     /// Files and directories. A directory stands for all that is in it.
     pub(crate) hidden: Vec<HiddenPath>,
+    /// Those that are hidden for where they lie: in another directory they would be shown.
+    pub(crate) placed: Vec<PathBuf>,
     /// Links that are named so: what they lead to is to be hidden in their place.
     pub(crate) links: Vec<PathBuf>,
     /// Files that are hidden by a name and have others.
@@ -97,7 +99,11 @@ impl Walker<'_> {
             // One that is gone by now, or became something else, is no directory to hide anything in.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
             Err(_) if within == Within::Hidden => Ok(()),
-            Err(Errno::ACCESS | Errno::PERM) => self.hide(parent, path, name),
+            // Its owner could move it to where nothing in it has to be hidden, and then open it.
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.found.placed.push(path.clone());
+                self.hide(parent, path, name)
+            }
             Err(errno) => Err(errno),
         }
     }
@@ -130,6 +136,9 @@ impl Walker<'_> {
                         self.waiting.push((Rc::clone(parent), name.clone(), Within::Hidden));
                     } else {
                         self.note_names(parent, &name);
+                    }
+                    if !patterns.hide_by_name(&path, is_directory) {
+                        self.found.placed.push(path.clone());
                     }
                     self.hide(parent, path, &name)?;
                 }
@@ -207,7 +216,20 @@ mod tests {
         let (paths, search) = searched(top.path(), Wanted::Named(&patterns));
         assert_eq!(paths, [".env", ".git/.env", "a/b/c/d/e/f/.env", "a/secrets", "node_modules/x/.env"]);
         assert_eq!(search.links, [Path::new("a/.env")]);
-        assert!(search.is_whole && search.linked.is_empty());
+        assert!(search.is_whole && search.linked.is_empty() && search.placed.is_empty());
+    }
+
+    #[test]
+    fn what_is_hidden_for_where_it_lies_is_told_from_what_is_for_its_name() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir_all(top.path().join("config/secrets/.env")).unwrap();
+        fs::create_dir_all(top.path().join("a/secrets")).unwrap();
+        fs::write(top.path().join("a/.env"), "").unwrap();
+        let patterns: HidePatterns =
+            [".env", "config/secrets/"].iter().map(|text| text.parse().unwrap()).collect();
+        let (paths, search) = searched(top.path(), Wanted::Named(&patterns));
+        assert_eq!(paths, ["a/.env", "config/secrets"]);
+        assert_eq!(search.placed, [Path::new("config/secrets")]);
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl<'a> Boundaries<'a> {
             };
             let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
             let root = held.enter().map_err(failed)?;
-            coverage.add_hidden(hidden.len());
+            coverage.add_hidden(hidden.hidden.len());
             if boundary.kind == BoundaryKind::File {
                 // It is read-only, and nothing lies in it.
                 all.push(Mounts::default());
@@ -149,11 +149,12 @@ impl<'a> Boundaries<'a> {
                 // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
                 coverage.add_sockets(boundary, &walk, &mounts);
                 let mounts = Mounts { masked_sockets: mounts.masked_sockets, ..Mounts::default() };
-                all.push(mounts.hiding(hidden));
+                all.push(mounts.hiding(hidden.hidden, hidden.pins));
                 continue;
             }
             let patterns = HidePatterns::of(&boundary.hide);
             let take = |mounts: &mut Mounts| {
+                hidden.watch(mounts);
                 mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&root, &patterns));
                 Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))
             };
@@ -194,7 +195,7 @@ impl<'a> Boundaries<'a> {
                 known,
                 has_learned,
             });
-            all.push(mounts.hiding(hidden).keeping(others));
+            all.push(mounts.hiding(hidden.hidden, hidden.pins).keeping(others));
         }
         limit::refuse_too_many(plan, &all)?;
         living.extend(runs.living().map_err(recorded)?);

@@ -62,6 +62,66 @@ fn nothing_is_written_to_what_is_hidden_and_nothing_made_in_its_place() {
     }
 }
 
+/// What the patterns of the next run go by must be there then.
+#[test]
+fn what_is_hidden_for_where_it_lies_cannot_be_moved_away_with_what_is_around_it() {
+    for (place, what) in places("directories above hidden paths") {
+        workspace(&place);
+        let run = |hide: &str, text: &str| said(&script(&place, &["--hide", hide], text));
+        // The control: what a name hides is hidden in whatever directory.
+        let moved = run("secrets/", "mv config moved && echo moved; cat moved/secrets/key");
+        assert_eq!(moved, "moved\n", "{what}");
+        assert_eq!(
+            run("secrets/", "cat moved/secrets/key; mv moved config && echo back"),
+            "back\n",
+            "{what}"
+        );
+        for hide in ["config/secrets/", "/config/**", "**/config/secrets"] {
+            assert_eq!(
+                run(hide, "mv config moved && echo moved; mv a b && mv b a && echo other"),
+                "other\n",
+                "{what} {hide}"
+            );
+            assert_eq!(
+                run(hide, "cat */secrets/key config/secrets/key 2>/dev/null"),
+                "KEY=1",
+                "{what} {hide}: that in a"
+            );
+            assert!(place.workspace().join("config/secrets/key").exists(), "{what} {hide}");
+        }
+    }
+}
+
+#[test]
+fn what_links_with_a_hidden_name_lead_to_stays_hidden_in_the_next_run() {
+    for (place, what) in places("links with a hidden name") {
+        place.write("workspace/c/file", "KEY=1");
+        place.write("workspace/a/plain", "");
+        place.write("workspace/b/plain", "");
+        for (target, link) in [("../c", "a/d"), ("a/d/file", ".env"), ("missing", "x.env")] {
+            std::os::unix::fs::symlink(target, place.workspace().join(link)).unwrap();
+        }
+        let look = "cat c/file moved/file .env 2>/dev/null; true";
+        let run = |text: &str| script(&place, &["--hide", ".env"], text);
+        assert_eq!(said(&script(&place, &[], look)), "KEY=1KEY=1", "{what}: the control");
+        for (attack, is_undone) in [
+            ("mv c moved", false),
+            ("mv a moved", false),
+            ("rm .env", true),
+            ("rm a/d; ln -s ../b a/d", true),
+            ("mv .env other; echo mine >.env", true),
+        ] {
+            let output = place.inside(&["--hide", ".env"], &["sh", "-c", attack]).output().unwrap();
+            let is_said = error(&output).contains("the link that was protected here was replaced or removed");
+            assert_eq!(is_said, is_undone, "{what} {attack}: {output:?}");
+            assert_eq!(said(&run(look)), "", "{what} {attack}");
+            let target = |link: &str| fs::read_link(place.workspace().join(link)).unwrap();
+            assert_eq!(target(".env"), std::path::Path::new("a/d/file"), "{what} {attack}");
+            assert_eq!(target("a/d"), std::path::Path::new("../c"), "{what} {attack}");
+        }
+    }
+}
+
 #[test]
 fn a_file_of_the_project_hides_and_a_user_hides_more() {
     for (place, what) in places("layers of hidden paths") {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use confine::protocol::Cover;
 use policy::plan::FileId;
@@ -21,7 +21,7 @@ pub(crate) const MODULE_LEVELS: u32 = 32;
 /// What is to be mounted over a writable boundary. All paths are relative to it; parents come first.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Mounts {
-    /// Directories between the boundary and what is protected, each to be mounted over itself: a mount point
+    /// Directories between the boundary and what is protected, hidden or masked, each to be mounted over itself: a mount point
     /// cannot be renamed, so nothing else can be put in its place.
     pub pins: Vec<PathBuf>,
     pub read_only: Vec<ReadOnly>,
@@ -108,6 +108,11 @@ pub enum Cause {
     Closed,
 }
 
+/// Lists the directories on the way from the boundary to something in it.
+pub(crate) fn on_the_way(path: &Path) -> impl Iterator<Item = PathBuf> {
+    path.ancestors().skip(1).filter(|above| *above != Path::new("")).map(Path::to_path_buf)
+}
+
 /// A link at a protected path, or what lies among git's data and is watched like one.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Link {
@@ -185,9 +190,19 @@ pub enum Notice {
 }
 
 impl Mounts {
+    /// Pins these directories, too. What lies in something read-only cannot be renamed anyway.
+    pub(crate) fn pin(&mut self, directories: impl IntoIterator<Item = PathBuf>) {
+        let fixed: BTreeSet<&Path> = self.read_only.iter().map(|one| one.path.as_path()).collect();
+        let is_loose = |path: &PathBuf| !path.ancestors().any(|above| fixed.contains(above));
+        let mut pins: BTreeSet<PathBuf> = directories.into_iter().filter(is_loose).collect();
+        pins.extend(std::mem::take(&mut self.pins));
+        self.pins = pins.into_iter().collect();
+    }
+
     /// Returns what is to be mounted where these paths are hidden: what lies in them needs no mount of its own.
     #[must_use]
-    pub(crate) fn hiding(mut self, hidden: Vec<HiddenPath>) -> Self {
+    pub(crate) fn hiding(mut self, hidden: Vec<HiddenPath>, pins: BTreeSet<PathBuf>) -> Self {
+        self.pin(pins);
         let is_shown = |path: &PathBuf| !hidden.iter().any(|one| path.starts_with(&one.path));
         if !hidden.is_empty() {
             self.pins.retain(&is_shown);

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use self::listed::{Listed, pattern_below};
 use crate::boundary::protect::mounts::{
-    Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, Notice, ReadOnly,
+    Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, Notice, ReadOnly, on_the_way,
 };
 use crate::boundary::protect::reach::{Base, DiscoveredBy, Reach};
 use crate::boundary::protect::search::links::LINK_LEVELS;
@@ -142,6 +142,9 @@ pub fn mounts_until(
         .map(|socket| MaskedSocket { path: socket.path.clone(), file_id: socket.file_id })
         .collect();
     mounts.masked_sockets.sort_by(|a, b| a.path.cmp(&b.path));
+    // Moved deeper, or into `node_modules`, the next search would not find them.
+    let above: BTreeSet<PathBuf> = walk.sockets.iter().flat_map(|socket| on_the_way(&socket.path)).collect();
+    mounts.pin(above);
     Ok(mounts)
 }
 
@@ -595,9 +598,7 @@ impl Search<'_> {
             if one.cause != Cause::Closed {
                 last = Some(one.path.clone());
             }
-            pins.extend(
-                one.path.ancestors().skip(1).filter(|pin| *pin != Path::new("")).map(Path::to_path_buf),
-            );
+            pins.extend(on_the_way(&one.path));
             read_only.push(one);
         }
         let is_watched = |one: &Link| self.links.iter().any(|link| link.path == one.path);

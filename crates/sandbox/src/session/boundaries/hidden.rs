@@ -1,8 +1,11 @@
 //! What is hidden in the boundaries of a run: in each the paths that its patterns name, and in all of them the same files.
+//!
+//! The next run finds them by the same patterns and links. So what these go by stays as it is: directories on the way are pinned, and
+//! links are watched.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, FileId, Plan};
@@ -12,15 +15,103 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::boundary::hide::{self, Search, Wanted};
-use crate::boundary::protect::mounts::{FileKind, HiddenPath};
+use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts};
+use crate::boundary::protect::reach::Base;
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
+use crate::host::follow::MAX_LINKS;
 use crate::host::identity::Identity;
 use crate::session::error::StartError;
 
 /// How long the search in all boundaries may take. A million files take about a second.
 const SEARCH_LIMIT: Duration = Duration::from_secs(30);
+
+/// What is hidden in one boundary, relative to it.
+#[derive(Default)]
+pub(super) struct Hiding {
+    pub(super) hidden: Vec<HiddenPath>,
+    /// Directories that something is found through.
+    pub(super) pins: BTreeSet<PathBuf>,
+    /// Links that something is found through.
+    pub(super) links: Vec<PathBuf>,
+}
+
+impl Hiding {
+    /// Adds the links to what is watched. What is there already is watched for another reason.
+    pub(super) fn watch(&self, mounts: &mut Mounts) {
+        let new = self.links.iter().filter(|path| !mounts.links.iter().any(|link| link.path == **path));
+        let link = |path: &PathBuf| Link {
+            path: path.clone(),
+            seen_as: path.clone(),
+            cause: Cause::Asked,
+            base: Base::Tree(PathBuf::new()),
+        };
+        let new: Vec<Link> = new.map(link).collect();
+        mounts.links.extend(new);
+    }
+}
+
+/// What hidden paths are found through, by its path on the host.
+#[derive(Default)]
+struct FoundThrough {
+    directories: BTreeSet<PathBuf>,
+    links: BTreeSet<PathBuf>,
+}
+
+impl FoundThrough {
+    fn add_above(&mut self, path: &Path) {
+        self.directories.extend(path.ancestors().skip(1).map(Path::to_path_buf));
+    }
+
+    /// Adds everything on the way that a link leads, component by component. `link` has no link on its own way.
+    fn add_way(&mut self, link: &Path) {
+        let Some((parent, name)) = link.parent().zip(link.file_name()) else { return };
+        self.add_above(link);
+        let mut at = parent.to_path_buf();
+        let mut ahead = VecDeque::from([name.to_owned()]);
+        let mut followed = 0;
+        while let Some(name) = ahead.pop_front() {
+            if name == ".." {
+                at.pop();
+                continue;
+            }
+            at.push(name);
+            match at.symlink_metadata() {
+                Ok(metadata) if metadata.is_symlink() && followed < MAX_LINKS => {
+                    followed += 1;
+                    let Ok(target) = at.read_link() else { return };
+                    self.links.insert(at.clone());
+                    if target.is_absolute() {
+                        at = PathBuf::from("/");
+                    } else {
+                        at.pop();
+                    }
+                    for component in target.components().rev() {
+                        match component {
+                            Component::Normal(name) => ahead.push_front(name.to_owned()),
+                            Component::ParentDir => ahead.push_front("..".into()),
+                            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+                        }
+                    }
+                }
+                Ok(metadata) if metadata.is_dir() => {
+                    self.add_above(&at);
+                    self.directories.insert(at.clone());
+                }
+                Ok(_) | Err(_) => return self.add_above(&at),
+            }
+        }
+    }
+
+    fn within(&self, boundary: &Boundary) -> (BTreeSet<PathBuf>, Vec<PathBuf>) {
+        let relative = |paths: &BTreeSet<PathBuf>| -> BTreeSet<PathBuf> {
+            let below = paths.iter().filter_map(|path| path.strip_prefix(&boundary.host).ok());
+            below.filter(|path| *path != Path::new("")).map(Path::to_path_buf).collect()
+        };
+        (relative(&self.directories), relative(&self.links).into_iter().collect())
+    }
+}
 
 /// Something that is hidden, by its path on the host.
 struct HiddenOnHost {
@@ -32,18 +123,25 @@ struct HiddenOnHost {
 }
 
 /// Finds what is to be hidden in each boundary of a plan. What cannot be hidden everywhere is an error: it would be shown.
-pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Vec<HiddenPath>>, StartError> {
-    let mut found: Vec<Vec<HiddenPath>> = plan.boundaries.iter().map(|_| Vec::new()).collect();
+pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartError> {
+    let mut found: Vec<Hiding> = plan.boundaries.iter().map(|_| Hiding::default()).collect();
     if plan.boundaries.iter().all(|boundary| boundary.hide.is_empty()) {
         return Ok(found);
     }
     let until = Deadline::after(SEARCH_LIMIT);
     let mut everything = Vec::new();
     let mut linked = HashSet::new();
+    let mut through = FoundThrough::default();
     for boundary in plan.boundaries.iter().filter(|boundary| is_searched(boundary)) {
         let patterns = HidePatterns::of(&boundary.hide);
         let search = in_boundary(boundary, caller, Wanted::Named(&patterns), until, |root, search| {
-            search.links.iter().filter_map(|link| led_to(root, link, boundary)).collect()
+            search.placed.iter().for_each(|path| through.add_above(&boundary.host.join(path)));
+            let lead = |link: &PathBuf| {
+                let led_to = led_to(root, link, boundary)?;
+                through.add_way(&boundary.host.join(link));
+                Some(led_to)
+            };
+            search.links.iter().filter_map(lead).collect()
         })?;
         let (search, led_to): (Search, Vec<HiddenOnHost>) = search;
         linked.extend(search.linked);
@@ -61,15 +159,20 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Vec<HiddenPath>>
             continue;
         }
         // The same directory may be in two boundaries, of which only one hides it.
-        found.extend(everything.iter().filter_map(|one| {
+        let hidden = &mut found.hidden;
+        hidden.extend(everything.iter().filter_map(|one| {
             let path = one.path.strip_prefix(&boundary.host).ok()?.to_owned();
             Some(HiddenPath { path, file_id: one.file_id, kind: one.kind })
         }));
         if !linked.is_empty() {
             let same = in_boundary(boundary, caller, Wanted::SameFiles(&linked), until, |_, _| ())?;
-            found.extend(same.0.hidden);
+            hidden.extend(same.0.hidden);
         }
-        outermost(found);
+        outermost(hidden);
+        // In what can only be read, nothing is moved.
+        if boundary.mode == BoundaryMode::ReadWrite {
+            (found.pins, found.links) = through.within(boundary);
+        }
     }
     Ok(found)
 }
