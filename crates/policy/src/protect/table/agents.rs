@@ -147,6 +147,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only("opencode.jsonc", "opencode", "the same as `opencode.json`", OPENCODE_DOCS, OPENCODE),
     read_only(
+        ".aider.tags.cache.*",
+        "aider",
+        "loads the pickles in it, of which each may run anything, when it makes its map of the repository",
+        "aider, aider/repomap.py; Python library reference, pickle",
+        &[("*", ContentRule::Run)],
+    ),
+    read_only(
         ".aider.conf.yml",
         "aider",
         "runs `lint-cmd`, `test-cmd`, `notifications-command` and what `load` names",
@@ -328,6 +335,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".github/gptme.local.toml", "gptme", "the same as `gptme.toml`", GPTME, GPTME_FILES),
     read_only(".junie", "Junie", "starts the servers that it names", "Junie, \"MCP\"", DIRECTORY),
     read_only(".trae", "Trae", "starts the servers that it names", "Trae, \"MCP\"", DIRECTORY),
+    read_only(
+        "codebuff.jsonc",
+        "Codebuff",
+        "the same as `codebuff.json`, and is taken before it",
+        "Codebuff, loadCodebuffConfig",
+        NO_JSON,
+    ),
     read_only(
         "codebuff.json",
         "Codebuff",

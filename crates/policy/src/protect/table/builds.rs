@@ -240,6 +240,27 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::BUN))],
     ),
     read_only(
+        "pdm.toml",
+        "pdm",
+        "chooses where packages come from, and what is done when it installs",
+        "PDM, \"Configure the project\"",
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING))],
+    ),
+    read_only(
+        "bin/activate-hermit",
+        "a shell, by Hermit's hook, when the directory is entered",
+        "runs it",
+        "Hermit, \"Shell Integration\"",
+        RUN,
+    ),
+    read_only(
+        "bin/hermit.hcl",
+        "Hermit, when the directory is entered",
+        "sets the variables in it, and takes packages from the sources that it names",
+        "Hermit, \"Environment Variables\" and \"Configuration\"",
+        RUN,
+    ),
+    read_only(
         "uv.toml",
         "uv",
         "chooses where packages and Python itself come from",

@@ -25,6 +25,8 @@ const ENTERED: &str = "runs it when the directory is entered";
 
 const OCTAVE: &str = "GNU Octave manual, \"Startup Files\"";
 
+const ROOT: &str = "ROOT manual, \"Logon and logoff scripts\"";
+
 const RVM: &str = "RVM, \"Project files\"";
 
 const PRY: &str = "pry, \"Customization and configuration\"";
@@ -151,16 +153,39 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".gdbearlyinit", "gdb", EFFECT_AT_START, "gdb(1), \"Initialization Files\"", RUN),
     read_only(".lldbinit", "lldb", HERE, "lldb(1), target.load-cwd-lldbinit", RUN),
     read_only(".pdbrc", "pdb of Python", HERE, "Python library reference, pdb", RUN),
+    // A module may be source, compiled, or a library, alone or as that of a package: `importlib.machinery.all_suffixes()`.
     read_only("readline.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("readline/__init__.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("readline.pyc", "python", REPL, PYTHON_PATH, RUN),
     read_only("readline.so", "python", REPL, PYTHON_PATH, RUN),
     read_only("readline.*.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("readline/__init__.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("readline/__init__.pyc", "python", REPL, PYTHON_PATH, RUN),
+    read_only("readline/__init__.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("readline/__init__.*.so", "python", REPL, PYTHON_PATH, RUN),
     read_only("rlcompleter.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("rlcompleter.pyc", "python", REPL, PYTHON_PATH, RUN),
+    read_only("rlcompleter.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("rlcompleter.*.so", "python", REPL, PYTHON_PATH, RUN),
     read_only("rlcompleter/__init__.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("rlcompleter/__init__.pyc", "python", REPL, PYTHON_PATH, RUN),
+    read_only("rlcompleter/__init__.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("rlcompleter/__init__.*.so", "python", REPL, PYTHON_PATH, RUN),
     read_only("_pyrepl.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_pyrepl.pyc", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_pyrepl.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_pyrepl.*.so", "python", REPL, PYTHON_PATH, RUN),
     read_only("_pyrepl/__init__.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_pyrepl/__init__.pyc", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_pyrepl/__init__.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_pyrepl/__init__.*.so", "python", REPL, PYTHON_PATH, RUN),
     read_only("_colorize.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_colorize.pyc", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_colorize.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_colorize.*.so", "python", REPL, PYTHON_PATH, RUN),
     read_only("_colorize/__init__.py", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_colorize/__init__.pyc", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_colorize/__init__.so", "python", REPL, PYTHON_PATH, RUN),
+    read_only("_colorize/__init__.*.so", "python", REPL, PYTHON_PATH, RUN),
     read_only(".byebugrc", "byebug", HERE, "byebug, README", RUN),
     read_only(".rdbgrc", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),
     read_only(".rdbgrc.rb", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),
@@ -191,6 +216,18 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "GNU Octave manual, \"Quitting Octave\"",
         RUN,
     ),
+    read_only("maxima-init.*", "maxima", HERE, "Maxima manual, \"Runtime Environment\"", RUN),
+    read_only("rootlogon.C", "root of CERN", HERE, ROOT, RUN),
+    read_only("rootalias.C", "root of CERN", "loads it when it is started in this directory", ROOT, RUN),
+    read_only(
+        "rootlogoff.C",
+        "root of CERN",
+        "runs it at its end, when it was started in this directory",
+        ROOT,
+        RUN,
+    ),
+    read_only(".rootlogon.C", "root of CERN", HERE, ROOT, RUN),
+    read_only("autoexec.sas", "SAS", HERE, "SAS companion for UNIX, \"AUTOEXEC System Option\"", RUN),
     read_only("PKG_ADD", "octave", HERE, "GNU Octave manual, \"Creating Packages\"", RUN),
     read_only(
         "PKG_DEL",

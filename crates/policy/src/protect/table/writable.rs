@@ -14,17 +14,21 @@ pub(super) const ROWS: &[ProtectRow] = &[
          their own files; so does `package.yaml`",
     ),
     writable("Makefile", "make", "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`"),
-    writable("build.rs", "cargo", "at each build, and when rust-analyzer opens the project"),
+    writable(
+        "build.rs",
+        "cargo",
+        "at each build, and when rust-analyzer opens the project; so does what is built into `target`, such as procedural macros",
+    ),
     writable(
         "CMakeLists.txt",
         "cmake, and editors that configure when a folder is opened",
-        "everything; so do `CMakePresets.json`, `meson.build`, `build.zig`, `Package.swift`",
+        "everything; so do `CMakePresets.json`, `meson.build`, `build.zig`, `Package.swift`, `platformio.ini`, `MODULE.bazel`, `build.mill`",
     ),
     writable(
         "eslint.config.js",
         "eslint, and editors when a file is opened",
         "all of it; so do `.eslintrc.js`, `.eslintrc.json` (plugins), `prettier.config.js`, `stylelint.config.js`, \
-         `vite.config.ts` and their like",
+         `vite.config.ts` and their like, and plugins that `nx.json` names and `.nx` holds",
     ),
     writable(
         "tsconfig.json",
@@ -47,7 +51,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "mix.exs",
         "mix, and elixir-ls when a file is opened",
-        "all of it; so do `.formatter.exs`, `rebar.config`, and what is built into `.elixir_ls` and `_build`",
+        "all of it; so do `.formatter.exs`, `rebar.config`, and what is built into `.elixir_ls`, `.lexical` and `_build`",
     ),
     writable(
         "analysis_options.yaml",
@@ -62,7 +66,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "project.clj",
         "lein, and clojure-lsp when a file is opened",
-        "all of it; so do `deps.edn`, `dune`, `lakefile.lean`, `cabal.project`, `stack.yaml` and `config.nims` for the tools of their languages",
+        "all of it; so do `deps.edn`, `dune`, `lakefile.lean`, `cabal.project`, `stack.yaml` and `config.nims` for the tools of their languages, and what \
+         is built into `.stack-work`, `dist-newstyle` and `.lake`",
     ),
     writable(
         "Gemfile",
@@ -83,7 +88,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "flake.nix",
         "nix",
-        "when you enter its shell, also by an `.envrc` with `use flake`; so do `devbox.json`, `devenv.nix` and `.flox`",
+        "when you enter its shell, also by an `.envrc` with `use flake`; so do `devbox.json`, `devenv.nix`, `pixi.toml`, `.pixi` and `.flox`",
     ),
     writable(
         ".terraform",
@@ -99,6 +104,16 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ".direnv",
         "direnv, with `layout python`, `layout ruby` and their like in an `.envrc` that was allowed",
         "programs, found before all others once the directory is entered",
+    ),
+    writable(
+        "project.godot",
+        "Godot, when its editor opens the project",
+        "plugins and extensions that it names, and what `.godot` holds",
+    ),
+    writable(
+        "vendor",
+        "php, bundler, go",
+        "all of it, when the project runs: Composer's `vendor/autoload.php` first",
     ),
     writable("node_modules", "editors, package managers", "programs and plugins; not searched at all"),
     writable(
