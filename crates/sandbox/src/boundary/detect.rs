@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::Reason;
 use policy::plan::FileId;
+use policy::protect::table::Pattern;
 use policy::text::escape;
 use rustix::fs::Stat;
 use rustix::io::Errno;
@@ -80,6 +82,14 @@ impl Baseline {
             let (path, base, cause) = (one.path.into(), one.base.clone(), one.cause);
             let (stamp, hold) = (Stamp::of(&stat), one.hold);
             entries.push(Entry { path, base, cause, stamp, btime, target, hold, known });
+        }
+        // What lies in something read-only may come to stand alone: once the link is gone because of which the outer one is.
+        for one in mounts.nested.iter().map(|nested| Watched::of(&nested.inner)) {
+            let Ok(stat) = beneath::stat(root, one.path) else { continue };
+            let btime = Facts::at(root, one.path).and_then(|facts| facts.btime);
+            let (path, base, cause) = (one.path.into(), one.base.clone(), one.cause);
+            let (stamp, hold) = (Stamp::of(&stat), one.hold);
+            entries.push(Entry { path, base, cause, stamp, btime, target: None, hold, known: Vec::new() });
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let hidden: BTreeSet<_> = mounts.unreadable.iter().map(|path| hiding(root, path)).collect();
@@ -377,7 +387,8 @@ impl Baseline {
             Some(entry) if entry.is_surely(facts) => Before::Same,
             Some(_) => Before::Another,
             None if self.hidden.iter().any(|hidden| one.path.starts_with(&hidden.path)) => Before::Missed,
-            None if self.searched.contains(one.base) || self.was_passed(one.base) => Before::Nothing,
+            None if self.searched.contains(one.base) => Before::Nothing,
+            None if self.was_passed(one.base) || self.was_listed(one.base) => Before::Nothing,
             None if reach.is_beyond(one.path) => Before::NotObeyed,
             None if !self.is_whole => Before::Missed,
             None if reach.is_walked(one.base) => Before::Nothing,
@@ -389,6 +400,17 @@ impl Baseline {
     /// which has come there with a directory around it.
     fn was_passed(&self, base: &Base) -> bool {
         matches!(base, Base::Led(path) if self.searched.contains(&Base::Passed(path.clone())))
+    }
+
+    /// Returns whether a directory that a link leads to was looked through for names such as this one, or was not there.
+    fn was_listed(&self, base: &Base) -> bool {
+        let Base::Led(path) = base else { return false };
+        let Some((directory, name)) = path.parent().zip(path.file_name()) else { return false };
+        let fits = |passed: &Path| {
+            let pattern = passed.parent().filter(|parent| *parent == directory).and_then(|_| passed.to_str());
+            pattern.and_then(Pattern::of).is_some_and(|pattern| pattern.fits(name.as_bytes()))
+        };
+        self.searched.iter().any(|base| matches!(base, Base::Passed(passed) if fits(passed)))
     }
 
     fn touched(&self, root: BorrowedFd<'_>, path: &Path) -> Touched {

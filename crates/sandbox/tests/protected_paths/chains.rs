@@ -7,11 +7,12 @@ const TASKS: &str = r#"{"tasks":[{"command":"evil","runOptions":{"runOn":"folder
 const SERVERS: &str = r#"{"mcpServers":{"evil":{"command":"./evil"}}}"#;
 const HOOK: &str = "#!/bin/sh\ntouch obeyed\n";
 
+/// What the user has linked; what the agent puts where; what it prepares in that; and where the chain leads to it.
+type Variant = (&'static [(&'static str, &'static str)], [&'static str; 2], &'static str, &'static str);
+
 /// One run writes what nothing obeys, and the next one puts it in the place of a link of the user's.
 #[test]
 fn what_is_old_is_moved_aside_where_it_replaces_a_link_in_the_middle_of_a_chain() {
-    // What the user has linked; where the agent has something, and to where it moves that; a file in it; and where a program finds it.
-    type Variant = (&'static [(&'static str, &'static str)], [&'static str; 2], &'static str, &'static str);
     let variants: [Variant; 5] = [
         (
             &[("conf/vscode", ".vscode"), ("../base/vscode", "conf/vscode")],
@@ -145,5 +146,68 @@ fn a_new_link_that_has_programs_obey_what_was_there_is_moved_aside() {
         let baseline = boundary.baseline();
         boundary.write("other/new", "");
         assert_eq!(boundary.compare(&baseline), [], "{file}");
+    }
+}
+
+/// As a whole, `mise` is read-only because of the link alone, and what is in it because of its own rows.
+#[test]
+fn what_lay_in_something_read_only_stays_the_users_when_the_link_that_leads_there_is_gone() {
+    let settings = "[env]\nA = \"1\"\n[hooks]\nenter = \"mine\"\n";
+    for (target, link) in [("mise", ".mise"), ("a/mise", ".config/mise")] {
+        let boundary = Boundary::new();
+        let file = |name: &str| format!("{target}/{name}");
+        boundary
+            .repository("a")
+            .write(&file("config.toml"), settings)
+            .write(&file("conf.d/a.toml"), settings);
+        boundary.directory(".config").link(boundary.host.join(target), link);
+        let baseline = boundary.baseline();
+        assert_eq!(boundary.mounts().read_only.iter().filter(|one| one.path.starts_with(target)).count(), 1);
+        fs::remove_file(boundary.host.join(link)).unwrap();
+        assert_eq!(boundary.paths(&baseline), [link], "{target}");
+        // The control: what is new there is the agent's.
+        boundary.write(&file("conf.d/b.toml"), settings).write(&file("config.local.toml"), settings);
+        assert_eq!(
+            boundary.paths(&baseline),
+            [link.into(), file("conf.d/b.toml"), file("config.local.toml")]
+        );
+    }
+}
+
+/// The rows of such names are patterns: which file it will be, nobody knows before.
+#[test]
+fn what_fits_a_pattern_behind_a_link_of_the_users_is_the_agents_though_it_is_old() {
+    const EVIL: &str = "[hooks]\nenter = \"evil\"\n";
+    for (link, target, name) in [
+        (".config", "cfg", "mise.local.toml"),
+        ("mise", "m/n", "config.local.toml"),
+        ("tools", "t", "bazel.sh"),
+    ] {
+        for was_there in [true, false] {
+            let boundary = Boundary::new();
+            boundary.link(target, link).directory("m").write(&format!("x/{name}"), EVIL);
+            if was_there {
+                boundary.directory(target);
+            }
+            boundary.until_the_clock_is_past(&format!("x/{name}"));
+            let baseline = boundary.baseline();
+            let _ = fs::rename(boundary.host.join(target), boundary.host.join("was"));
+            fs::rename(boundary.host.join("x"), boundary.host.join(target)).unwrap();
+            let obeyed = boundary.host.join(link).join(name);
+            assert_eq!(fs::read_to_string(&obeyed).unwrap(), EVIL, "the control: {link}");
+            let found = move_all(&boundary, &baseline);
+            assert!(!obeyed.exists(), "{link} {was_there}: {found:?}");
+        }
+        // What was there before the link is the user's, and the link goes.
+        let boundary = Boundary::new();
+        let file = format!("{target}/{name}");
+        boundary.write(&file, EVIL).until_the_clock_is_past(&file);
+        let baseline = boundary.baseline();
+        boundary.link(target, link);
+        let found = move_all(&boundary, &baseline);
+        assert!(
+            boundary.host.join(&file).exists() && !boundary.host.join(link).exists(),
+            "{link}: {found:?}"
+        );
     }
 }

@@ -91,3 +91,34 @@ fn the_name_of_what_was_moved_aside_hides_nothing_from_programs_that_take_every_
         assert!(inert.exists(), "git runs none of this name, by {caller:?}: {said}");
     }
 }
+
+/// `mise` is read-only as a whole because of the link, and `conf` is on the way to what `[protect] paths` names.
+#[test]
+fn an_agent_that_only_takes_links_away_costs_the_owner_nothing() {
+    for caller in callers("links that are taken away") {
+        for (script, evil) in [
+            ("rm .mise", "mise/config.toml"),
+            ("rm conf", "real/d.sh"),
+            ("rm conf; mkdir conf; echo evil >conf/d.sh", "real/d.sh"),
+            ("rm conf .mise; mkdir conf old; echo evil >old/d.sh; mv old/d.sh conf", "real/d.sh"),
+        ] {
+            let place = project(caller);
+            place.write("workspace/mise/config.toml", "[env]\nA = \"1\"\n[hooks]\nenter = \"mine\"\n");
+            place.write("workspace/real/d.sh", "echo mine\n");
+            place.write("home/.config/sandboxctl/sandbox.toml", "[protect]\npaths = [\"deploy.sh\"]\n");
+            for (target, link) in [("mise", ".mise"), ("real", "conf"), ("conf/d.sh", "deploy.sh")] {
+                std::os::unix::fs::symlink(target, place.workspace().join(link)).unwrap();
+            }
+            let output = place.inside(&[""; 0], &["sh", "-c", script]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                said.contains("what was there at the start was put back"),
+                "by {caller:?}, `{script}`: {said}"
+            );
+            assert!(place.workspace().join(evil).exists(), "by {caller:?}, `{script}`: {said}");
+            let text = |path: &str| fs::read_to_string(place.workspace().join(path)).unwrap();
+            assert_eq!(text("deploy.sh"), "echo mine\n", "by {caller:?}, `{script}`: {said}");
+            assert!(text(".mise/config.toml").contains("mine"), "by {caller:?}, `{script}`: {said}");
+        }
+    }
+}

@@ -97,6 +97,11 @@ impl<'a> Pattern<'a> {
         (begins && ends).then_some(Self { directory: Path::new(directory), beginning, end })
     }
 
+    /// Returns its last name, as it is written.
+    pub fn name(&self) -> String {
+        format!("{}*{}", self.beginning, self.end)
+    }
+
     /// Returns whether its names may end in anything.
     pub fn is_open(&self) -> bool {
         self.end.is_empty()

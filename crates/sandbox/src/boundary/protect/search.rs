@@ -365,14 +365,16 @@ impl Search<'_> {
     /// Protects what fits a pattern in a directory to which a link leads.
     fn behind_link(&mut self, base: &Path, seen_as: &Path, pattern: &Pattern<'_>, cause: Cause) {
         // A link that leads elsewhere is said of the other paths of the list that lie there.
-        let Ok(Leads::To { path: directory, stat, .. }) =
-            self.resolve(Path::new(""), &base.join(pattern.directory))
-        else {
-            return;
+        let leads = self.resolve(Path::new(""), &base.join(pattern.directory));
+        let directory = match leads {
+            Ok(Leads::To { path, stat, .. }) if is(FileType::Directory, &stat) => path,
+            Ok(Leads::Nowhere { missing } | Leads::Unfollowed { missing: Some(missing), .. }) => {
+                // What comes to lie there was not there, however old it is.
+                return self.reach.note(Base::Passed(missing.join(pattern.name())), []);
+            }
+            _ => return,
         };
-        if !is(FileType::Directory, &stat) {
-            return;
-        }
+        self.reach.note(Base::Passed(directory.join(pattern.name())), []);
         let names = || {
             let listing = beneath::listing(self.root, &directory)?;
             let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
