@@ -4,6 +4,7 @@ mod archive;
 pub(crate) mod client;
 pub mod directory;
 pub mod homes;
+pub mod in_force;
 pub mod record;
 pub mod trust;
 pub mod walks;

@@ -173,7 +173,7 @@ pub(crate) fn writable(context: &Context, settings: &Config) -> Vec<PathBuf> {
 
 /// Lists where sandboxes may be expected to write before any settings are known: the working directory and the project's.
 pub(crate) fn around(context: &Context) -> Vec<PathBuf> {
-    let project = files::find(context).ok().flatten();
+    let project = files::find(context).ok().and_then(|searched| searched.file);
     let project = project.as_deref().and_then(Path::parent).map(Path::to_owned);
     spelled(context, [context.cwd.clone()].into_iter().chain(project))
 }

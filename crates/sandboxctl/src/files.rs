@@ -1,7 +1,7 @@
 //! Configuration files: which one is meant, what is in it, and how the person knows it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use policy::config::problem::Scope;
@@ -9,7 +9,7 @@ use policy::config::{ConfigFile, PathBase};
 use policy::text::escape;
 use rustix::fs::CWD;
 use sandbox::host::acting::ActingAs;
-use sandbox::state::trust::{self, Candidate};
+use sandbox::state::trust::{self, Candidate, Searched};
 
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -25,32 +25,42 @@ pub(crate) struct FoundFile {
 
 /// Returns the project's file: the one that was named, or the nearest from the working directory upward.
 pub(crate) fn project(context: &Context, named: Option<&Path>) -> Result<Option<FoundFile>, CommandError> {
-    let named = named.or(context.variable("SANDBOXCTL_CONFIG").map(Path::new));
-    match named {
-        Some(path) => found(context, path).map(Some),
-        None => match find(context).context("cannot look for sandbox.toml")? {
-            Some(path) => found(context, &path).map(Some),
-            None => Ok(None),
-        },
-    }
+    Ok(searched(context, named)?.0)
 }
 
-/// Finds the nearest file from the working directory upward that the caller could find.
-pub(crate) fn find(context: &Context) -> io::Result<Option<PathBuf>> {
+/// Returns the same with what the search has found; nothing was searched for where a file was named.
+pub(crate) fn searched(
+    context: &Context,
+    named: Option<&Path>,
+) -> Result<(Option<FoundFile>, Searched), CommandError> {
+    let named = named.or(context.variable("SANDBOXCTL_CONFIG").map(Path::new));
+    if let Some(path) = named {
+        return Ok((Some(found(context, path)?), Searched::default()));
+    }
+    let searched = find(context).context("cannot look for sandbox.toml")?;
+    let file = searched.file.as_deref().map(|path| found(context, path)).transpose()?;
+    Ok((file, searched))
+}
+
+/// Searches for the nearest file from the working directory upward that the caller could find.
+pub(crate) fn find(context: &Context) -> io::Result<Searched> {
     match context.way_to(&context.cwd) {
         Ok(_) => trust::find(&context.cwd, CWD, context.homes().last().copied(), context.caller),
         // Under sudo, root stands where the user behind it cannot get to.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Searched::default()),
         Err(error) => Err(error),
     }
 }
 
 /// Returns the project's file, for commands that make no sense without one.
 pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<FoundFile, CommandError> {
-    project(context, named)?.ok_or_else(|| {
-        CommandError::message(Code::ConfigNotFound, "no sandbox.toml from the working directory upward")
-            .hint("`sandboxctl init` writes one; `--config FILE` or an argument names another")
-    })
+    project(context, named)?.ok_or_else(none_found)
+}
+
+/// Returns the error where there is none.
+pub(crate) fn none_found() -> CommandError {
+    CommandError::message(Code::ConfigNotFound, "no sandbox.toml from the working directory upward")
+        .hint("`sandboxctl init` writes one; `--config FILE` or an argument names another")
 }
 
 /// Returns the user's own file, if there is one.

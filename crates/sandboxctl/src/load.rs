@@ -25,7 +25,9 @@ use sandbox::engine::Engine;
 use sandbox::engine::kind::EngineKind;
 use sandbox::host::programs::Programs;
 use sandbox::image;
+use sandbox::state::in_force::Places;
 use sandbox::state::record::RunId;
+use sandbox::state::trust::Searched;
 
 use crate::cli::PlanRequest;
 use crate::context::Context;
@@ -34,7 +36,7 @@ use crate::error::CommandError;
 use crate::files::{self, FoundFile};
 use crate::ui::Ui;
 use crate::worktrees::share_repositories;
-use crate::{agents, consent, facts, home, own_files, own_git, request};
+use crate::{agents, consent, facts, home, own_files, own_git, precedence, request};
 
 /// A plan, and where it comes from.
 pub(crate) struct Loaded {
@@ -47,6 +49,8 @@ pub(crate) struct Loaded {
     pub(crate) ignored: Option<String>,
     /// Layers that somebody asked for, in a file, a variable or a flag.
     pub(crate) asked: Vec<Layer>,
+    /// How the project's file was found.
+    pub(crate) searched: Searched,
     /// The directories that it names, held open until they are mounted.
     _directories: Directories,
     /// The programs of the host that may be run for it.
@@ -98,7 +102,7 @@ pub(crate) fn plan(
     if let Some(provider) = request.provider() {
         known(provider);
     }
-    let Rules { file, mut policy, ignored, asked, mut directories, programs } =
+    let Rules { file, searched, in_force, mut policy, ignored, asked, mut directories, programs } =
         rules(context, request, argv, known)?;
     let notes =
         share_repositories(context, &mut policy, file.as_ref().map(FoundFile::directory), &mut directories);
@@ -137,10 +141,11 @@ pub(crate) fn plan(
     if let Some(file) = &file {
         own_files::protect(&file.candidate.path, &mut plan)?;
     }
+    own_files::protect_known(in_force.files(), &mut plan);
     own_git::protect(context, &mut plan);
     let project = (*policy.home() == Home::OfProject).then_some(project);
     let config = file.map(|file| file.candidate.path);
-    Ok(Loaded { plan, config, project, ignored, asked, _directories: directories, programs })
+    Ok(Loaded { plan, config, project, ignored, asked, searched, _directories: directories, programs })
 }
 
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
@@ -152,7 +157,7 @@ pub(crate) fn for_exec(
     argv: Vec<OsString>,
     of_proxy: &[EnvEntry],
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, ignored, asked, mut directories, programs } =
+    let Rules { file, searched, policy, ignored, asked, mut directories, programs, .. } =
         rules(context, request, argv, &mut |_| ())?;
     let has = |variable: &Variable| {
         let entry = [variable.name.as_bytes(), b"=", variable.value.as_bytes()].concat();
@@ -175,13 +180,16 @@ pub(crate) fn for_exec(
     let name = request.name.clone().unwrap_or_default();
     let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, &programs, name))?;
     let config = file.map(|file| file.candidate.path);
-    Ok(Loaded { plan, config, project: None, ignored, asked, _directories: directories, programs })
+    Ok(Loaded { plan, config, project: None, ignored, asked, searched, _directories: directories, programs })
 }
 
 /// What all settings make together.
 struct Rules {
     /// The project's file, whose owner agrees.
     file: Option<FoundFile>,
+    searched: Searched,
+    /// What was in force before.
+    in_force: Places,
     policy: Policy,
     ignored: Option<String>,
     asked: Vec<Layer>,
@@ -197,7 +205,8 @@ fn rules(
     known: &mut dyn FnMut(Provider),
 ) -> Result<Rules, CommandError> {
     let flags = request::overrides(context, request, argv);
-    let file = files::project(context, request.source.config.as_deref())?;
+    let (file, searched) = files::searched(context, request.source.config.as_deref())?;
+    let in_force = precedence::require(context, &request.source, &searched)?;
     let settings = settings(context, file.as_ref(), &flags)?;
     known(settings.effective.provider().0);
     if let Some(file) = &file {
@@ -211,7 +220,16 @@ fn rules(
     let ignored = settings.effective.ignored();
     let asked = settings.effective.requested_layers();
     let programs = context.programs(directories::writable(context, settings.effective.settings()));
-    Ok(Rules { file, policy, ignored, asked, directories: settings.directories, programs })
+    Ok(Rules {
+        file,
+        searched,
+        in_force,
+        policy,
+        ignored,
+        asked,
+        directories: settings.directories,
+        programs,
+    })
 }
 
 /// Lowers the policy to a plan, where nothing of this host stands against it.

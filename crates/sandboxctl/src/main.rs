@@ -31,6 +31,7 @@ mod log;
 mod output;
 mod own_files;
 mod own_git;
+mod precedence;
 mod report;
 mod request;
 mod sockets;

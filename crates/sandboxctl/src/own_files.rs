@@ -71,6 +71,24 @@ pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError
     Ok(())
 }
 
+/// Protects the files that plans were made from before, and may be again: also where one is gone that an agent could make again.
+pub(crate) fn protect_known<'a>(files: impl Iterator<Item = &'a Path>, plan: &mut Plan) {
+    for file in files {
+        let inside: Vec<_> =
+            writable(plan).filter_map(|boundary| file.strip_prefix(&boundary.host).ok()?.to_str()).collect();
+        let inside: Vec<String> = inside.into_iter().map(str::to_owned).collect();
+        for name in inside {
+            // What is in the root of a shared directory is on the list, or was taken off it.
+            if name.contains('/')
+                && !plan.protect.paths.contains(&name)
+                && !plan.protect.allows(name.as_ref())
+            {
+                plan.protect.paths.push(name);
+            }
+        }
+    }
+}
+
 /// Lists the boundaries that the agent may write to and that programs of the host read.
 pub(crate) fn writable(plan: &Plan) -> impl Iterator<Item = &Boundary> {
     plan.boundaries

@@ -116,6 +116,26 @@ impl From<Stored> for Consent {
 #[derive(Debug)]
 pub struct Store(StateDir);
 
+/// Where a search for a project's file has ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// At this file.
+    File(PathBuf),
+    /// After this directory, which is a repository without one.
+    Repository(PathBuf),
+}
+
+/// What a search for a project's file has found.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Searched {
+    /// The file that counts.
+    pub file: Option<PathBuf>,
+    /// Where the search has ended, unless it was at the home directory or the root.
+    pub end: Option<Place>,
+    /// Files further up, which do not count, the nearest first.
+    pub above: Vec<PathBuf>,
+}
+
 /// Finds a project's file that this user could find, from `start` upward.
 ///
 /// The search ends after the directory that holds `.git`, and before the home directory: a project's file
@@ -126,25 +146,31 @@ pub fn find(
     directory: impl AsFd,
     home: Option<&Path>,
     reader: Identity,
-) -> io::Result<Option<PathBuf>> {
+) -> io::Result<Searched> {
     let _acting = ActingAs::user(reader)?;
     let mut up = PathBuf::from(".");
+    let mut searched = Searched::default();
     for above in start.ancestors() {
         if Some(above) == home {
-            return Ok(None);
+            break;
         }
         // Also a link that leads nowhere: whoever reads it says so, and nobody wonders why it is ignored.
         let is_there =
             |name| rustix::fs::statat(&directory, up.join(name), AtFlags::SYMLINK_NOFOLLOW).is_ok();
         if is_there(FILE_NAME) {
-            return Ok(Some(above.join(FILE_NAME)));
-        }
-        if is_there(".git") {
-            return Ok(None);
+            let path = above.join(FILE_NAME);
+            if searched.end.is_some() {
+                searched.above.push(path);
+            } else {
+                searched.end = Some(Place::File(path.clone()));
+                searched.file = Some(path);
+            }
+        } else if searched.end.is_none() && is_there(".git") {
+            searched.end = Some(Place::Repository(above.into()));
         }
         up.push("..");
     }
-    Ok(None)
+    Ok(searched)
 }
 
 /// Reads a configuration file for `caller`, who or root must own it.
@@ -475,7 +501,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let home = top.path().join("home");
         let find = |start: &Path, home: Option<&Path>| {
-            find(start, fs::File::open(start).unwrap(), home, Identity::own()).unwrap()
+            find(start, fs::File::open(start).unwrap(), home, Identity::own()).unwrap().file
         };
         let deep = home.join("project/src/deep");
         fs::create_dir_all(&deep).unwrap();
@@ -501,7 +527,7 @@ mod tests {
         let held = fs::File::open(&start).unwrap();
         fs::rename(top.path().join("above"), top.path().join("moved")).unwrap();
         symlink("other", top.path().join("above")).unwrap();
-        let found = |reader| find(&start, &held, Some(top.path()), reader).unwrap();
+        let found = |reader| find(&start, &held, Some(top.path()), reader).unwrap().file;
         assert_eq!(found(Identity::own()), None);
         let file = top.path().join("moved").join(FILE_NAME);
         fs::write(&file, "").unwrap();

@@ -38,6 +38,7 @@ use crate::facts;
 use crate::home;
 use crate::load::{self, Loaded};
 use crate::output;
+use crate::precedence;
 use crate::report;
 use crate::ui::{self, Ui, Warnings};
 
@@ -126,6 +127,7 @@ pub(super) fn carry_out(
     if show.dry_run {
         return super::plan::show(ui, &loaded.plan);
     }
+    precedence::note(&context, &loaded.searched)?;
     let (state, own, caller) = (context.state(), context.own(), context.caller);
     for boundary in &loaded.plan.boundaries {
         let (host, guest) = (escape::path(&boundary.host), escape::path(&boundary.guest));

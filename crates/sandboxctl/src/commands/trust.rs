@@ -1,11 +1,13 @@
 //! `trust` and `untrust`: what a project's file widens, and whether its owner wants that.
 
+use std::path::Path;
+
 use policy::Policy;
 use policy::config::overrides::Overrides;
 use policy::config::trust::Applies;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
-use sandbox::state::trust::Trust;
+use sandbox::state::trust::{Place, Searched, Trust};
 use serde_json::json;
 
 use crate::cli::{Format, TrustArgs, UntrustArgs};
@@ -15,11 +17,20 @@ use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::files;
 use crate::load;
+use crate::precedence;
 use crate::text;
 use crate::ui::{self, Ui};
 
 pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<ExitCode, CommandError> {
-    let file = files::required(context, args.file.as_deref())?;
+    let (file, searched) = files::searched(context, args.file.as_deref())?;
+    let Some(file) = file else {
+        return match &searched.end {
+            Some(Place::Repository(repository)) if !searched.above.is_empty() => {
+                without_file(ui, context, args, &searched, repository)
+            }
+            _ => Err(files::none_found()),
+        };
+    };
     let settings = load::settings(context, Some(&file), &Overrides::default())?;
     // Which provider runs it is not known yet, so what stands against it now is only said.
     for problem in Policy::new(&settings.effective, &context.cwd).err().unwrap_or_default() {
@@ -71,24 +82,64 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
     } else {
         // Nobody is asked about what they were not shown, however quiet it should be.
         ui::print(&shown);
-        if args.answers.no_input || !ui::can_ask() {
-            return Err(CommandError::message(
-                Code::ConfigUntrusted,
-                format_args!("{label} stays untrusted: nobody can be asked"),
-            )
-            .hint("read the file, then say `--yes`"));
-        }
-        if !ui::confirm(&format!("trust {label} with just this content?"))? {
-            return Err(CommandError::message(
-                Code::ConfigUntrusted,
-                format_args!("{label} stays untrusted"),
-            ));
-        }
+        ask(
+            args,
+            Code::ConfigUntrusted,
+            &format!("{label} stays untrusted"),
+            &format!("trust {label} with just this content?"),
+        )?;
     }
     // What was shown is what was read, and just that is kept.
     consent::record(context, &file, &settings.widenings)?;
+    let named = Searched { end: Some(Place::File(file.candidate.path.clone())), ..Searched::default() };
+    precedence::note(context, if searched.end.is_some() { &searched } else { &named })?;
     answer(true, &format!("trusted {label}, {hash}\n"))?;
     Ok(ExitCode::Success)
+}
+
+/// Records that a repository has no file of its own, and that none of those above counts in it.
+fn without_file(
+    ui: &Ui,
+    context: &Context,
+    args: &TrustArgs,
+    searched: &Searched,
+    repository: &Path,
+) -> Result<ExitCode, CommandError> {
+    let above: Vec<_> = searched.above.iter().map(|path| format!("  {}", escape::path(path))).collect();
+    let place = escape::path(repository);
+    let shown = format!(
+        "{place} is a repository without a sandbox.toml, and none from above counts in it:\n{}",
+        above.join("\n")
+    );
+    let answer = |trusted: bool, text: &str| {
+        let above: Vec<_> = searched.above.iter().map(|path| JsonBytes::from(path.as_path())).collect();
+        let object = json!({ "repository": JsonBytes::from(repository), "above": above, "trusted": trusted });
+        ui.data(&object, |_| text.to_owned())
+    };
+    if args.show {
+        answer(false, &format!("{shown}\n"))?;
+        return Ok(ExitCode::Success);
+    }
+    if args.answers.yes {
+        if ui.format() == Format::Text {
+            ui.note(&shown);
+        }
+    } else {
+        ui::print(&shown);
+        ask(args, Code::ConfigSuperseded, "nothing was recorded", "use no sandbox.toml there?")?;
+    }
+    precedence::note(context, searched)?;
+    answer(true, &format!("{place} has no sandbox.toml\n"))?;
+    Ok(ExitCode::Success)
+}
+
+/// Asks a person, who has been shown what the question is about.
+fn ask(args: &TrustArgs, code: Code, otherwise: &str, question: &str) -> Result<(), CommandError> {
+    if args.answers.no_input || !ui::can_ask() {
+        return Err(CommandError::message(code, format_args!("{otherwise}: nobody can be asked"))
+            .hint("read the file, then say `--yes`"));
+    }
+    if ui::confirm(question)? { Ok(()) } else { Err(CommandError::message(code, otherwise)) }
 }
 
 pub(crate) fn untrust(ui: &Ui, context: &Context, args: &UntrustArgs) -> Result<ExitCode, CommandError> {

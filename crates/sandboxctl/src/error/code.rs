@@ -40,6 +40,7 @@ codes! {
     ConfigExists = "config.exists", Usage, Retry::Never, "the file is there already, and is never overwritten";
     ConfigInvalid = "config.invalid", Usage, Retry::Never, "the configuration is wrong; details.problems lists everything that is";
     ConfigUntrusted = "config.untrusted", Usage, Retry::Never, "the file widens what a sandbox may do, and is not trusted";
+    ConfigSuperseded = "config.superseded", Usage, Retry::Never, "a nearer file, or a new repository, would take the place of the file that was in force";
     EngineNotInstalled = "engine.not_installed", Unavailable, Retry::Never, "there is no command of the engine";
     EngineUnreachable = "engine.unreachable", Unavailable, Retry::Never, "no engine answers";
     EngineForbidden = "engine.forbidden", Unavailable, Retry::Never, "this user may not use the engine";

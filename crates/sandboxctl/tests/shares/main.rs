@@ -6,6 +6,7 @@ mod git_config;
 mod hidden;
 mod options;
 mod owners;
+mod precedence;
 mod sockets;
 mod worktrees;
 

@@ -1,0 +1,65 @@
+//! Precedence: a `sandbox.toml` that was in force stays so, until its owner says that a nearer one, or none, takes its place.
+//!
+//! What an agent may write lies nearer than what decides over it: a file in a directory below, or a `.git` at which the search for a
+//! file ends.
+
+use policy::text::escape;
+use policy::text::json_bytes::JsonBytes;
+use sandbox::state::directory::StateDir;
+use sandbox::state::in_force::{InForce, Places};
+use sandbox::state::trust::{Place, Searched};
+use serde_json::json;
+
+use crate::cli::ConfigSource;
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+
+/// Refuses what takes the place of a file further up that was in force, where nobody has agreed to that. Returns what was in force.
+pub(crate) fn require(
+    context: &Context,
+    source: &ConfigSource,
+    searched: &Searched,
+) -> Result<Places, CommandError> {
+    let places = store(context)?.read()?;
+    let Some(place) = searched.end.as_ref().filter(|place| !places.contains(place)) else {
+        return Ok(places);
+    };
+    let was_in_force = |path: &&std::path::PathBuf| places.files().any(|known| known == path.as_path());
+    let Some(above) = searched.above.iter().find(was_in_force) else { return Ok(places) };
+    // Whoever trusts the content for this call has looked at the file.
+    if source.trust.is_some() && matches!(place, Place::File(_)) {
+        return Ok(places);
+    }
+    let shown = escape::path(above);
+    let (path, what, hint) = match place {
+        Place::File(path) => (
+            path,
+            format!("{} would take the place of {shown}", escape::path(path)),
+            "read the file; if it is yours, `sandboxctl trust` in this directory says so",
+        ),
+        Place::Repository(path) => (
+            path,
+            format!("{} is a repository of its own, in which {shown} would not count", escape::path(path)),
+            "if you have made it one, `sandboxctl trust` in this directory says so",
+        ),
+    };
+    Err(CommandError::message(
+        Code::ConfigSuperseded,
+        format_args!("{what}, which was in force before; an agent may have left that"),
+    )
+    .hint(hint)
+    .hint(format!("`--config {shown}` goes on with that file"))
+    .details(json!({ "path": JsonBytes::from(path.as_path()), "above": JsonBytes::from(above.as_path()) })))
+}
+
+/// Notes that what was found is what its owner wants.
+pub(crate) fn note(context: &Context, searched: &Searched) -> Result<(), CommandError> {
+    match &searched.end {
+        Some(place) => Ok(store(context)?.note(place)?),
+        None => Ok(()),
+    }
+}
+
+fn store(context: &Context) -> Result<InForce, CommandError> {
+    Ok(InForce::new(StateDir::open(&context.state(), context.caller).map_err(anyhow::Error::new)?))
+}
