@@ -97,16 +97,21 @@ fn open_for_reading(found: &OwnedFd) -> Result<OwnedFd, Errno> {
     patiently(flags, |flags| rustix::fs::open(&again, flags, Mode::empty()))
 }
 
-/// Opens a regular file to write in it, which is made where there is none; anything else in its place is `EINVAL`, and a link `ELOOP`.
-/// For whoever has a lease on it, or has put a named pipe there, nobody waits.
-pub(crate) fn open_to_write(directory: impl AsFd, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+/// Opens a regular file to write in it, which is made where there is none; anything else in its place is refused. Who has a lease on it
+/// is given a moment, and who has put a named pipe there is not waited for.
+pub(crate) fn open_to_write(directory: impl AsFd, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    // What is no file is told from one when it is open: a pipe that nobody reads is not opened at all.
-    let opened = patiently(flags, |flags| rustix::fs::openat(&directory, name, flags, mode));
-    let opened = opened.map_err(|errno| if errno == Errno::NXIO { Errno::INVAL } else { errno })?;
-    let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
-    if kind == FileType::RegularFile { Ok(opened) } else { Err(Errno::INVAL) }
+    let no_file = || io::Error::other("no regular file");
+    match patiently(flags, |flags| rustix::fs::openat(&directory, name, flags, mode)) {
+        Ok(opened) => {
+            let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
+            if kind == FileType::RegularFile { Ok(opened) } else { Err(no_file()) }
+        }
+        // A pipe that nobody reads.
+        Err(Errno::NXIO) => Err(no_file()),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Opens something without waiting, again and again until whoever has a lease has had a moment.

@@ -219,7 +219,7 @@ impl StateDir {
     pub(crate) fn open_or_make(&self, name: &str) -> Result<File, StateError> {
         let _acting = self.acting(name)?;
         let file = small_file::open_to_write(&self.directory, name, OFlags::WRONLY);
-        file.map(File::from).map_err(|errno| self.failed("open", name, errno.into()))
+        file.map(File::from).map_err(|source| self.failed("open", name, source))
     }
 
     /// Listens on a new socket. Whoever finds its name can connect to it already.

@@ -8,6 +8,7 @@ use std::{env, io};
 use anyhow::Context as _;
 use policy::plan::FileId;
 use policy::text::escape;
+use sandbox::boundary::resolve::Lead;
 use sandbox::doctor::{self, Diagnosis, Patient};
 use sandbox::host::acting::ActingAs;
 use sandbox::host::identity::Identity;
@@ -22,7 +23,11 @@ use crate::{directories, report};
 pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> {
     // Of a name that nobody can take beforehand.
     let id = RunId::generate().context("cannot make a name for the sandbox")?;
-    let directory = env::temp_dir().join(format!("sandboxctl-doctor-{}", id.as_str()));
+    // Where links lead by the caller's rights, and none of /proc to where root stands.
+    let temporary = env::temp_dir();
+    let lead = Lead::of(&temporary, context.caller)
+        .with_context(|| format!("cannot use {} to try a sandbox with", escape::path(&temporary)))?;
+    let directory = lead.path().join(format!("sandboxctl-doctor-{}", id.as_str()));
     let diagnosis = make(&directory, context.caller).and_then(|file_id| {
         let patient = Patient {
             process: context.process,

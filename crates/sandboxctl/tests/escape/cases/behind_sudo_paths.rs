@@ -278,11 +278,12 @@ fn nobody_waits_for_what_the_user_has_put_in_the_place_of_a_log_or_a_lock() {
     let mut line = String::new();
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "leased\n");
-    for name in ["pipe", "leased"] {
+    for (name, why) in [("pipe", "no regular file"), ("leased", "os error 11")] {
         let output = run(name);
         let ended = output.status.code();
         assert!(ended.is_some_and(|code| code != 0 && code != 124), "{name}: {output:?}");
-        assert!(text(&output).contains(&format!("{name}.0.jsonl")), "{name}: {output:?}");
+        let said = text(&output);
+        assert!(said.contains(&format!("{name}.0.jsonl")) && said.contains(why), "{name}: {said}");
     }
     drop(holder.stdin.take());
     holder.wait().unwrap();
