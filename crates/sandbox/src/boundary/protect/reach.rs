@@ -76,9 +76,9 @@ impl Reach {
         self.discovered_by.keys()
     }
 
-    /// Returns whether the walk finds a base by its name alone.
+    /// Returns whether the walk finds a base by its name alone. It finds nothing through links.
     pub fn is_walked(&self, base: &Base) -> bool {
-        self.around(base).contains(&DiscoveredBy::Walk)
+        !matches!(base, Base::Led(_)) && self.around(base).contains(&DiscoveredBy::Walk)
     }
 
     /// Lists everything that makes programs look at a base.

@@ -460,7 +460,8 @@ impl Search<'_> {
     /// Notes what links lead to. One that is new and harmless by itself has programs obey what was there.
     fn led_by(&mut self, path: &Path, links: &[PathBuf]) -> Base {
         let base = Base::Led(path.into());
-        self.reach.note(base.clone(), links.iter().cloned().map(DiscoveredBy::Path));
+        let links = links.iter().cloned().map(DiscoveredBy::Path);
+        self.reach.note(base.clone(), links.chain([DiscoveredBy::Within(self.base.clone())]));
         base
     }
 
