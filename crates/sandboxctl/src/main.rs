@@ -26,6 +26,7 @@ mod facts;
 mod files;
 mod git_identity;
 mod home;
+mod led_out;
 mod load;
 mod log;
 mod output;

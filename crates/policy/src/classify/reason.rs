@@ -91,6 +91,11 @@ pub enum Reason {
     NotOfGit,
     /// It has a name that begins with a dot, and no list knows which program obeys it, if one does.
     UnknownName,
+    /// It is a link to a directory elsewhere on the host: whoever shares it, or works in it, shares that.
+    LinksOut {
+        /// Where it leads.
+        target: String,
+    },
     /// It has another name: what a program writes there is written here.
     HardLinked,
     /// A `sandbox.toml`: it has no effect until it is trusted.
@@ -165,6 +170,10 @@ impl fmt::Display for Reason {
             Self::UnknownName => {
                 f.write_str("no list of sandboxctl knows the name, and a program may obey it")
             }
+            Self::LinksOut { target } => write!(
+                f,
+                "it is a link out of the shared directory, to {target}: whoever shares it, or starts a sandbox in it, shares that; it stays"
+            ),
             Self::HardLinked => {
                 f.write_str("it has another name, so what a program writes there is written here")
             }

@@ -36,6 +36,7 @@ mod dotted;
 pub mod finding;
 mod index;
 mod origin;
+mod outward;
 pub(crate) mod overlap;
 mod prepared;
 
@@ -102,6 +103,7 @@ impl Baseline {
         let indexes = index::take(mounts);
         let searched = mounts.reach.bases().cloned().collect();
         let dotted = mounts.dotted.clone();
+        let outward = mounts.outward.clone();
         let stat = stat_root(root)?;
         Ok((
             Self {
@@ -117,6 +119,7 @@ impl Baseline {
                 is_whole,
                 indexes,
                 dotted,
+                outward,
             },
             linked,
         ))

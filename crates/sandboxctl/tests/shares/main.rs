@@ -4,6 +4,7 @@
 mod files;
 mod git_config;
 mod hidden;
+mod led_out;
 mod options;
 mod owners;
 mod precedence;

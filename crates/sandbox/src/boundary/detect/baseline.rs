@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::classified::Classified;
 use super::index::Index;
 use super::origin::{Facts, Time};
-use crate::boundary::protect::mounts::{Cause, Dotted};
+use crate::boundary::protect::mounts::{Cause, Dotted, Outward};
 use crate::boundary::protect::reach::Base;
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
@@ -46,6 +46,9 @@ pub struct Baseline {
     /// Names with a leading dot.
     #[serde(default)]
     pub(super) dotted: Vec<Dotted>,
+    /// Links to directories out of the boundary.
+    #[serde(default)]
+    pub(super) outward: Vec<Outward>,
 }
 
 fn yes() -> bool {

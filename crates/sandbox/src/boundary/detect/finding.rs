@@ -44,7 +44,8 @@ pub enum Origin {
 impl Finding {
     /// Returns whether it is only reported, and left where it is.
     pub fn stays(&self) -> bool {
-        self.origin == Origin::Earlier || self.reason == Reason::UnknownName
+        let is_harmless_by_itself = matches!(self.reason, Reason::UnknownName | Reason::LinksOut { .. });
+        self.origin == Origin::Earlier || is_harmless_by_itself
     }
 }
 

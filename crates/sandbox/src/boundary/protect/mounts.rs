@@ -51,6 +51,8 @@ pub struct Mounts {
     pub path_lists: Vec<PathList>,
     /// Names with a leading dot at the roots of work trees.
     pub dotted: Vec<Dotted>,
+    /// Links to directories out of the boundary.
+    pub outward: Vec<Outward>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.
@@ -66,6 +68,16 @@ pub struct Dotted {
     /// The names at its root, and `.config/` with what is in that.
     #[serde(with = "policy::text::json_bytes::os_strings")]
     pub names: Vec<OsString>,
+}
+
+/// A link to a directory out of the boundary.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Outward {
+    #[serde(with = "policy::text::json_bytes::path")]
+    pub path: PathBuf,
+    /// The directory, with every link resolved.
+    #[serde(with = "policy::text::json_bytes::path")]
+    pub target: PathBuf,
 }
 
 /// A file or directory that becomes read-only.

@@ -107,6 +107,7 @@ pub fn mounts_until(
         named_trees: BTreeSet::new(),
         sources: Vec::new(),
         dotted: Vec::new(),
+        outward: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
         reach: Reach::default(),
@@ -626,6 +627,7 @@ impl Search<'_> {
             unexpected: self.unexpected.into_iter().collect(),
             path_lists: self.path_lists,
             dotted: self.dotted,
+            outward: self.outward,
             reach: self.reach,
             notices,
         }

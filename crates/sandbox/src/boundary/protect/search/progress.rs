@@ -9,7 +9,7 @@ use std::rc::Rc;
 use rustix::fs::{FileType, Stat};
 
 use super::listed::Listed;
-use crate::boundary::protect::mounts::{Dotted, Link, Notice, ReadOnly};
+use crate::boundary::protect::mounts::{Dotted, Link, Notice, Outward, ReadOnly};
 use crate::boundary::protect::path_list::PathList;
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::boundary::walk::{Extent, Git, Names};
@@ -71,6 +71,7 @@ pub(super) struct Search<'a> {
     /// Configurations with what they name.
     pub(super) sources: Vec<(PathBuf, Source)>,
     pub(super) dotted: Vec<Dotted>,
+    pub(super) outward: Vec<Outward>,
     pub(super) notices: Vec<Notice>,
     /// From where paths are looked for at the moment.
     pub(super) base: Base,

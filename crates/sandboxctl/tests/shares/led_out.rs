@@ -1,0 +1,70 @@
+//! Links out of the shared directory: what an agent puts in the place of a directory may be shared by the next command.
+
+use std::os::unix::fs::symlink;
+
+use crate::place::Place;
+use crate::{error, places, said};
+
+fn project(place: &Place) {
+    place.write("private/diary", "KEY=1");
+    place.write("workspace/.git/info/exclude", "");
+    place.write("workspace/app/file", "");
+    place.write("workspace/other/file", "");
+    symlink("../private", place.workspace().join("known")).unwrap();
+}
+
+#[test]
+fn a_new_link_to_a_directory_elsewhere_is_reported() {
+    for (place, what) in places("new links out of the shared directory") {
+        project(&place);
+        let run = |script: &str| {
+            let output = place.inside(&[""; 0], &["sh", "-c", script]).output().unwrap();
+            assert!(output.status.success(), "{what} {script}: {output:?}");
+            error(&output)
+        };
+        let of = |name: &str| {
+            format!(
+                "/workspace/{name}: it is a link out of the shared directory, to {}",
+                place.path("private").display()
+            )
+        };
+        // The control: these lead nowhere, or to what is shared anyway.
+        let said = run(
+            "ln -s other inner; ln -s ../private/diary file; ln -s ../nothing none; ln -s /workspace/other inside",
+        );
+        assert!(!said.contains("a link out of the shared directory"), "{what}: {said}");
+        let said = run("mv app old; ln -s ../private app");
+        assert!(said.contains(&of("app")), "{what}: {said}");
+        assert!(!said.contains(&of("known")), "{what}: it was there: {said}");
+        assert!(place.workspace().join("app/diary").exists(), "{what}: it stays");
+        let said = run("true");
+        assert!(!said.contains("a link out of the shared directory"), "{what}: it is known by now: {said}");
+        // An old link comes to lead elsewhere with the directory around it.
+        run("mkdir -p deep/er/pkg; ln -s ../../private deep/er/pkg/app");
+        let said = run("mv deep/er/pkg pkg");
+        assert!(said.contains(&of("pkg/app")), "{what}: {said}");
+    }
+}
+
+#[test]
+fn what_is_shared_through_a_link_out_of_its_project_is_warned_of() {
+    for (place, what) in places("shared directories behind links") {
+        project(&place);
+        let look = ["sh", "-c", "cat diary file 2>/dev/null; true"];
+        let warned = |flags: &[&str], directory: &str| {
+            let spelled = place.workspace().join(directory);
+            let mut command = place.inside(flags, &look);
+            let output = command.current_dir(&spelled).env("PWD", &spelled).output().unwrap();
+            assert!(output.status.success(), "{what} {flags:?}: {output:?}");
+            (said(&output), error(&output).contains("a link out of its project, which leads to"))
+        };
+        let key = || "KEY=1".to_owned();
+        assert_eq!(warned(&["-v", "./known:/workspace"], ""), (key(), true), "{what}");
+        assert_eq!(warned(&[], "known"), (key(), true), "{what}");
+        // The controls: what is meant is named, or lies in the project.
+        let named = format!("{}:/workspace", place.path("private").display());
+        assert_eq!(warned(&["-v", &named], ""), (key(), false), "{what}");
+        assert_eq!(warned(&["-v", "./app:/workspace"], ""), (String::new(), false), "{what}");
+        assert_eq!(warned(&[], "app"), (String::new(), false), "{what}");
+    }
+}
