@@ -3,8 +3,12 @@
 //! What an agent may write lies nearer than what decides over it: a file in a directory below, or a `.git` at which the search for a
 //! file ends.
 
+use std::io;
+
+use anyhow::Context as _;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
+use sandbox::host::acting::ActingAs;
 use sandbox::state::directory::StateDir;
 use sandbox::state::in_force::{InForce, Places};
 use sandbox::state::trust::{Place, Searched};
@@ -20,7 +24,7 @@ pub(crate) fn require(
     source: &ConfigSource,
     searched: &Searched,
 ) -> Result<Places, CommandError> {
-    let places = store(context)?.read()?;
+    let places = known(context)?;
     let Some(place) = searched.end.as_ref().filter(|place| !places.contains(place)) else {
         return Ok(places);
     };
@@ -58,6 +62,15 @@ pub(crate) fn note(context: &Context, searched: &Searched) -> Result<(), Command
         Some(place) => Ok(store(context)?.note(place)?),
         None => Ok(()),
     }
+}
+
+/// Reads what was in force. Nothing was before there is a state directory, and none is made to be read.
+fn known(context: &Context) -> Result<Places, CommandError> {
+    let acting = ActingAs::user(context.caller).context("cannot look for the state directory")?;
+    let is_missing =
+        context.state().symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    drop(acting);
+    if is_missing { Ok(Places::default()) } else { Ok(store(context)?.read()?) }
 }
 
 fn store(context: &Context) -> Result<InForce, CommandError> {

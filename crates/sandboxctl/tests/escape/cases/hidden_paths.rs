@@ -35,7 +35,8 @@ attempt("read it from the root of the process", lambda: secret("/proc/self/root"
 attempt("read what is in a hidden directory", lambda: secret("secrets/key"))
 attempt("read it by the number of a descriptor", lambda: secret("/proc/self/fd/%d" % os.open(".env", os.O_RDONLY)))
 attempt("move it", lambda: moved(".env", "moved"))
-attempt("move its directory", lambda: moved("a", "z", "/b/c/d/e/f/.env"))
+attempt("move its directory", lambda: moved("a/b", "a/z", "/c/d/e/f/.env"))
+attempt("move the directory of a hidden link", lambda: moved("a", "z", "/other-name"))
 attempt("move the hidden directory", lambda: moved("secrets", "moved", "/key"))
 attempt("give it another name", lambda: linked(".env", "second"))
 attempt("put something else over it", lambda: (write("new"), os.rename("new", ".env.local")))
@@ -64,6 +65,7 @@ attempt("remove it", lambda: os.unlink("removed.env"))
         ("read it by the number of a descriptor", "ok", "nothing"),
         ("move it", "ok", "EBUSY"),
         ("move its directory", "ok", "nothing"),
+        ("move the directory of a hidden link", "ok", "EBUSY"),
         ("move the hidden directory", "ok", "EBUSY"),
         ("give it another name", "ok", "EXDEV"),
         ("put something else over it", "ok", "EBUSY"),
