@@ -444,9 +444,11 @@ impl Baseline {
         if !touched.is_empty() {
             return touched;
         }
-        // Where not even those were, a directory above was moved.
+        // Where not even those were, a directory above was moved. A link that nobody has touched was there: a repository around it is
+        // what is new.
         let changed = those(&|facts| facts.is_changed(start));
-        if changed.is_empty() { those(&|_| true) } else { changed }
+        let is_led = matches!(base, Base::Led(_));
+        if changed.is_empty() && !is_led { those(&|_| true) } else { changed }
     }
 
     /// Returns whether something old was moved to where it lies since the start, or everything was that makes a directory

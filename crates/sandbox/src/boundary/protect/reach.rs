@@ -76,9 +76,9 @@ impl Reach {
         self.discovered_by.keys()
     }
 
-    /// Returns whether the walk finds a base by its name alone. It finds nothing through links.
+    /// Returns whether the walk finds a base by its name alone.
     pub fn is_walked(&self, base: &Base) -> bool {
-        !matches!(base, Base::Led(_)) && self.around(base).contains(&DiscoveredBy::Walk)
+        self.around(base).contains(&DiscoveredBy::Walk)
     }
 
     /// Lists everything that makes programs look at a base.

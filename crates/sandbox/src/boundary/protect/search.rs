@@ -461,8 +461,7 @@ impl Search<'_> {
     /// Notes what links lead to. One that is new and harmless by itself has programs obey what was there.
     fn led_by(&mut self, path: &Path, links: &[PathBuf]) -> Base {
         let base = Base::Led(path.into());
-        let links = links.iter().cloned().map(DiscoveredBy::Path);
-        self.reach.note(base.clone(), links.chain([DiscoveredBy::Within(self.base.clone())]));
+        self.reach.note(base.clone(), links.iter().cloned().map(DiscoveredBy::Path));
         base
     }
 
