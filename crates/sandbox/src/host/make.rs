@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::host::follow;
 
 /// Opens a directory for passing through, and makes it and those on the way to it where they are missing. Links on the way are
-/// followed as far as [`follow`] goes.
+/// followed as far as `follow` goes.
 pub fn directory(path: &Path, mode: u32) -> io::Result<OwnedFd> {
     let mut names = Vec::new();
     for ancestor in path.ancestors() {
