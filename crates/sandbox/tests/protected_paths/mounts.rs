@@ -188,19 +188,6 @@ fn what_lies_in_something_read_only_is_not_mounted_again() {
     assert_eq!(boundary.mounts().pins, Vec::<PathBuf>::new());
 }
 
-/// Deeper than the search goes, or in `node_modules`, the next run would not find it.
-#[test]
-fn directories_above_a_socket_are_pinned() {
-    let boundary = Boundary::new();
-    boundary.write("run/user/plain", "").write(".claude/x/settings.json", "{}").write("other/plain", "");
-    assert_eq!(boundary.mounts().pins, Vec::<PathBuf>::new(), "the control");
-    let _listeners =
-        ["run/user/s", ".claude/x/s", "s"].map(|path| UnixListener::bind(boundary.host.join(path)).unwrap());
-    let found = boundary.mounts();
-    assert_eq!(found.masked_sockets.len(), 3);
-    assert_eq!(paths(&found.pins), ["run", "run/user"], "`.claude` is read-only as a whole");
-}
-
 #[test]
 fn what_the_policy_gives_up_is_not_mounted_anywhere() {
     let boundary = Boundary::new();

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::machine::{Caller, Feature, NORMAL, Runner, callers, is_there};
 use crate::place::Place;
-use crate::{error, places, said, script};
+use crate::{error, places, said};
 
 /// Listens at a path in a place, as the caller's service.
 fn listen(place: &Place, name: &str) -> (PathBuf, UnixListener) {
@@ -110,22 +110,6 @@ s.shutdown(socket.SHUT_WR); s.recv(1)
         let output = python(&place, &["--socket", &format!("{socket}:/run/given.sock")], TAKE);
         assert_eq!(said(&output), "b'given' []\n", "{what}: {output:?}");
         assert_eq!(server.join().unwrap(), [(b"take".to_vec(), 1), (b"take".to_vec(), 0)], "{what}");
-    }
-}
-
-#[test]
-fn a_socket_in_a_shared_directory_cannot_be_moved_to_where_the_next_run_does_not_find_it() {
-    for (place, what) in places("sockets in shared directories") {
-        place.write("workspace/run/plain", "");
-        place.write("workspace/other/plain", "");
-        let (_, _listener) = listen(&place, "workspace/run/service.sock");
-        let output = script(
-            &place,
-            &[],
-            "mkdir -p a/b/c/d node_modules; mv other a/b/c/d && echo control; mv run a/b/c/d; mv run node_modules; ls run",
-        );
-        assert_eq!(said(&output), "control\nplain\nservice.sock\n", "{what}: {output:?}");
-        assert!(place.workspace().join("run/service.sock").exists(), "{what}");
     }
 }
 

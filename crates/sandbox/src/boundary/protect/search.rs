@@ -143,9 +143,6 @@ pub fn mounts_until(
         .map(|socket| MaskedSocket { path: socket.path.clone(), file_id: socket.file_id })
         .collect();
     mounts.masked_sockets.sort_by(|a, b| a.path.cmp(&b.path));
-    // Moved deeper, or into `node_modules`, the next search would not find them.
-    let above: BTreeSet<PathBuf> = walk.sockets.iter().flat_map(|socket| on_the_way(&socket.path)).collect();
-    mounts.pin(above);
     Ok(mounts)
 }
 
