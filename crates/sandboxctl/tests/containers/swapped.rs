@@ -83,7 +83,34 @@ fn a_directory_that_becomes_a_link_leads_the_engine_nowhere() {
         let swap = format!("mv {0} {0}.aside && ln -s {1} {0}", git.display(), secret.display());
         let read = format!("cat {}/id", secret.display());
         let said = refusal(&mut behind(&place, runner, &swap, &["--format=json"], &["sh", "-c", &read]));
-        assert!(said.contains("nobody asked for"), "in {runner:?} by {caller:?}: {said}");
+        // By PID 1, or before that by whoever has held the directory for the engine.
+        let is_refused =
+            said.contains("nobody asked for") || said.contains("sub/.git` was exchanged meanwhile");
+        assert!(is_refused, "in {runner:?} by {caller:?}: {said}");
+    }
+}
+
+#[test]
+fn a_hidden_path_stays_covered_when_its_directory_is_swapped() {
+    for (caller, runner) in everywhere("swapped directories of hidden paths") {
+        if !place_is_mounted_by_the_engine(caller, runner) {
+            continue;
+        }
+        // One that is found by its name alone, and one for which its directory is pinned.
+        for pattern in ["key", "d/key"] {
+            let place = Place::on(caller, runner);
+            place.write("workspace/decoy/key", "");
+            place.write("workspace/d/key", "hidden");
+            let here = place.workspace().display().to_string();
+            let swap = format!("cd {here} && mv d between && mv decoy d && mv between decoy");
+            let mut command = behind(&place, runner, &swap, &["--format=json", "--hide", pattern], &["true"]);
+            let said = refusal(&mut command);
+            assert!(
+                said.contains("/workspace/d is not what was validated")
+                    || said.contains("/workspace/d` was exchanged meanwhile"),
+                "{pattern} in {runner:?} by {caller:?}: {said}"
+            );
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::plan::{BoundaryMode, Plan};
+use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::Root;
@@ -41,6 +42,28 @@ impl HeldDirectories {
             }
         }
         Ok(Self(held))
+    }
+
+    /// Fails if one of them does not lie at its path any more. The engine has mounted it there by its descriptor, and it lies under another
+    /// name as well, where nothing covers what is in it.
+    pub(super) fn check(
+        &self,
+        plan: &Plan,
+        caller: Identity,
+        protected: &[Mounts],
+    ) -> Result<(), StartError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let again = Self::open(plan, caller, protected)?;
+        let file_id = |held: &OwnedFd| rustix::fs::fstat(held).map(|stat| beneath::file_id(&stat));
+        for (path, held) in &self.0 {
+            if again.0.get(path).map(file_id) != Some(file_id(held)) {
+                let failed = StartError::step("checking what was mounted");
+                return Err(failed(io::Error::other(exchanged(path, Errno::STALE))));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the path by which the engine finds a directory, if it is held.

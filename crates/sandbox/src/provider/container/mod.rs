@@ -200,6 +200,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let patience = engine::START + EACH_VOLUME.saturating_mul(u32::try_from(held.len()).unwrap_or(u32::MAX));
     let InitConnection { mut control, uid, groups, pid } =
         started.wait_for_init(&rendezvous, patience, parent).map_err(not_for_platform)?;
+    held.check(plan, caller, boundaries.mounts())?;
     drop(held);
     if uid != user.agent.uid {
         return Err(StartError::refused(

@@ -236,8 +236,16 @@ pub(crate) fn clear_up(
         if !is_restored {
             break;
         }
-        // What was found before is reported in any case.
-        let Ok(again) = rescan(root, remembered, by, known, notice) else { break };
+        let again = match rescan(root, remembered, by, known, notice) {
+            Ok(again) => again,
+            // What was found before is reported in any case.
+            Err(error) => {
+                let what = "what the agent made could not be searched behind what was put back";
+                warn(notice, remembered, format_args!("{what}: {error}"));
+                scan.is_whole = false;
+                break;
+            }
+        };
         scan.is_whole &= again.is_whole;
         let is_known =
             |one: &Finding| scan.findings.iter().any(|old| old.path == one.path && old.aside.is_none());
