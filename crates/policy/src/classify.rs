@@ -312,7 +312,7 @@ impl FileRole {
 
 /// Returns whether a link here would lead a program to orders that lie elsewhere: in `.git`, or in the place of a
 /// protected path or of a directory above one.
-fn leads_to_protected(relative: &Path) -> bool {
+pub fn leads_to_protected(relative: &Path) -> bool {
     let folded = relative.to_string_lossy().to_ascii_lowercase();
     let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
     components.contains(&".git") || table::leads_to_protected(&components)

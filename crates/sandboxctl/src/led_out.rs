@@ -1,19 +1,16 @@
 //! Shared directories that are reached through a link out of the project: an agent may have put one in the place of a directory.
 
-use std::collections::VecDeque;
-use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use policy::Policy;
 use policy::text::escape;
 use sandbox::host::acting::ActingAs;
+use sandbox::host::identity::Identity;
 use sandbox::state::trust::FILE_NAME;
+use sandbox::state::writable::places;
 
 use crate::context::Context;
 use crate::ui::Ui;
-
-/// As many links as the kernel follows, see `path_resolution(7)`.
-const MAX_LINKS: usize = 40;
 
 /// Warns of shared directories that lie beyond such a link. What a project's file shares through one needs trust.
 pub(crate) fn warn(ui: &Ui, context: &Context, policy: &Policy) {
@@ -22,7 +19,8 @@ pub(crate) fn warn(ui: &Ui, context: &Context, policy: &Policy) {
         // What is typed relative to the working directory is meant relative to how that is spelled.
         let below = wanted.host.strip_prefix(&context.cwd).ok();
         let spelled = below.zip(spelled(context)).map(|(below, directory)| directory.join(below));
-        let Some((link, target)) = out_of_project(spelled.as_deref().unwrap_or(&wanted.host)) else {
+        let Some((link, target)) = out_of_project(spelled.as_deref().unwrap_or(&wanted.host), context.caller)
+        else {
             continue;
         };
         let (link, target) = (escape::path(&link), escape::path(&target));
@@ -41,38 +39,13 @@ fn spelled(context: &Context) -> Option<PathBuf> {
 }
 
 /// Finds the first link on the way that leads out of the project which it lies in, and where it leads.
-fn out_of_project(path: &Path) -> Option<(PathBuf, PathBuf)> {
-    let mut at = PathBuf::from("/");
-    let mut ahead: VecDeque<OsString> = names(path).collect();
-    let mut followed = 0;
-    while let Some(name) = ahead.pop_front() {
-        if name == ".." {
-            at.pop();
-            continue;
-        }
-        let next = at.join(name);
-        let Ok(target) = next.read_link() else {
-            at = next;
-            continue;
-        };
-        followed += 1;
-        let real = next.canonicalize().ok().filter(|_| followed <= MAX_LINKS)?;
-        if project(&at).is_some_and(|project| !real.starts_with(project)) {
-            return Some((next, real));
-        }
-        if target.is_absolute() {
-            at = PathBuf::from("/");
-        }
-        for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
-            ahead.push_front(name);
-        }
-    }
-    None
-}
-
-fn names(path: &Path) -> impl Iterator<Item = OsString> + '_ {
-    let wanted = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
-    path.components().filter(wanted).map(|part| part.as_os_str().to_owned())
+fn out_of_project(path: &Path, caller: Identity) -> Option<(PathBuf, PathBuf)> {
+    places(path, caller).ok()?.into_iter().find_map(|link| {
+        let target = link.canonicalize().ok()?;
+        let project = project(link.parent()?)?;
+        // What is no link leads to itself.
+        (!target.starts_with(project)).then_some((link, target))
+    })
 }
 
 /// Returns the nearest directory above that is a repository or has a `sandbox.toml`. `directory` has no links.
@@ -106,7 +79,7 @@ mod tests {
         ] {
             symlink(target, path(link)).unwrap();
         }
-        let found = |name: &str| out_of_project(&path(name));
+        let found = |name: &str| out_of_project(&path(name), Identity::own());
         for name in
             ["project/a", "project/within/b", "project/a/b/back", "plain/out", "project-by-link/a", "private"]
         {

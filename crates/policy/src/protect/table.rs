@@ -136,7 +136,7 @@ pub(crate) fn is_inert(components: &[&str]) -> bool {
 
 /// Returns whether a link here would lead a program to a protected path that lies elsewhere: it is one, or a hidden
 /// directory on the way to one. Others are ordinary: `tools` is a link in many projects.
-pub fn leads_to_protected(components: &[&str]) -> bool {
+pub(crate) fn leads_to_protected(components: &[&str]) -> bool {
     let is_hidden = components.first().is_some_and(|name| name.starts_with('.'));
     rows().filter(|row| row.new_files().is_some()).any(|row| {
         let is_it = row.inside(components).is_some_and(<[&str]>::is_empty);

@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 use crate::host::acting::file_system_user;
 
 /// How many links are followed, as many as the kernel follows (`path_resolution(7)`).
-pub(crate) const MAX_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The file system of processes, see statfs(2).
 pub(crate) const PROC: rustix::fs::FsWord = 0x9fa0;
@@ -101,6 +101,37 @@ pub(crate) fn names(path: &Path) -> impl Iterator<Item = OsString> {
         Component::ParentDir => Some("..".into()),
         Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
     })
+}
+
+/// Resolves a path. Returns every path that is traversed on the way, each link and directory without links, and where it
+/// leads. What does not exist is taken for a directory.
+pub(crate) fn traversed_paths(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+    let mut passed = Vec::new();
+    let mut left: VecDeque<OsString> = names(path).collect();
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        at.push(name);
+        passed.push(at.clone());
+        if let Ok(target) = at.read_link() {
+            links += 1;
+            if links > MAX_LINKS {
+                break;
+            }
+            at.pop();
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+                left.push_front(name);
+            }
+        }
+    }
+    (passed, at)
 }
 
 #[cfg(test)]

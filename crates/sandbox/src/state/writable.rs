@@ -1,7 +1,6 @@
 //! Where agents may write: what lies there, or is reached through there, decides nothing on the host.
 
-use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
-use crate::host::follow::{MAX_LINKS, names};
+use crate::host::follow::traversed_paths;
 use crate::host::identity::Identity;
 use crate::host::small_file::{self, Links, open_regular};
 use crate::state::{homes, record};
@@ -165,37 +164,6 @@ fn expanded(word: &OsStr, home: Option<&Path>) -> PathBuf {
         (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest.strip_prefix(b"/").unwrap_or(rest))),
         _ => word.into(),
     }
-}
-
-/// Resolves a path. Returns every path that is traversed on the way, each link and directory without links, and where it
-/// leads. What does not exist is taken for a directory.
-fn traversed_paths(path: &Path) -> (Vec<PathBuf>, PathBuf) {
-    let mut passed = Vec::new();
-    let mut left: VecDeque<OsString> = names(path).collect();
-    let mut at = PathBuf::from("/");
-    let mut links = 0;
-    while let Some(name) = left.pop_front() {
-        if name == ".." {
-            at.pop();
-            continue;
-        }
-        at.push(name);
-        passed.push(at.clone());
-        if let Ok(target) = at.read_link() {
-            links += 1;
-            if links > MAX_LINKS {
-                break;
-            }
-            at.pop();
-            if target.is_absolute() {
-                at = PathBuf::from("/");
-            }
-            for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
-                left.push_front(name);
-            }
-        }
-    }
-    (passed, at)
 }
 
 /// Lists the links that this user would pass on the way to what a path leads to, each by its path without links, and where it

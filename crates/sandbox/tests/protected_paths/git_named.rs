@@ -173,13 +173,14 @@ fn an_index_of_packs_names_none_elsewhere() {
 #[test]
 fn lists_of_files_beside_them_name_none_elsewhere() {
     let id = "0123456789012345678901234567890123456789";
-    let (boundary, outside) = committed();
+    let (boundary, _) = committed();
     git(&boundary.host, &["init", "-q", "n"]);
-    git(outside.parent().unwrap(), &["init", "-q", "--bare", "lender"]);
     boundary.directory("lender/pack").write("n/.git/objects/info/alternates", "../../../lender\n");
     let baseline = boundary.baseline();
     boundary.write("n/.git/reftable/tables.list", "0x000000000001-0x000000000002-a1b2c3.ref\n../../x.ref\n");
     boundary.write("lender/pack/multi-pack-index", "MIDX and what git did not write");
+    // What else lies there is none of git's.
+    boundary.write("lender/index", "of a book");
     boundary.write(".git/MERGE_RR", &format!("{id}\tfile\0"));
     // Git would read it, however large it is.
     fs::File::options()

@@ -3,9 +3,9 @@
 //! The next run finds them by the same patterns and links. So what these go by stays as it is: directories on the way are pinned, and
 //! links are watched.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet};
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, FileId, Plan};
@@ -20,7 +20,7 @@ use crate::boundary::protect::reach::Base;
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-use crate::host::follow::MAX_LINKS;
+use crate::host::follow::traversed_paths;
 use crate::host::identity::Identity;
 use crate::session::error::StartError;
 
@@ -64,42 +64,14 @@ impl FoundThrough {
         self.directories.extend(path.ancestors().skip(1).map(Path::to_path_buf));
     }
 
-    /// Adds everything on the way that a link leads, component by component. `link` has no link on its own way.
+    /// Adds everything on the way that a link leads.
     fn add_way(&mut self, link: &Path) {
-        let Some((parent, name)) = link.parent().zip(link.file_name()) else { return };
-        self.add_above(link);
-        let mut at = parent.to_path_buf();
-        let mut ahead = VecDeque::from([name.to_owned()]);
-        let mut followed = 0;
-        while let Some(name) = ahead.pop_front() {
-            if name == ".." {
-                at.pop();
-                continue;
-            }
-            at.push(name);
-            match at.symlink_metadata() {
-                Ok(metadata) if metadata.is_symlink() && followed < MAX_LINKS => {
-                    followed += 1;
-                    let Ok(target) = at.read_link() else { return };
-                    self.links.insert(at.clone());
-                    if target.is_absolute() {
-                        at = PathBuf::from("/");
-                    } else {
-                        at.pop();
-                    }
-                    for component in target.components().rev() {
-                        match component {
-                            Component::Normal(name) => ahead.push_front(name.to_owned()),
-                            Component::ParentDir => ahead.push_front("..".into()),
-                            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
-                        }
-                    }
-                }
-                Ok(metadata) if metadata.is_dir() => {
-                    self.add_above(&at);
-                    self.directories.insert(at.clone());
-                }
-                Ok(_) | Err(_) => return self.add_above(&at),
+        for place in traversed_paths(link).0 {
+            self.add_above(&place);
+            match place.symlink_metadata() {
+                Ok(found) if found.is_symlink() => drop(self.links.insert(place)),
+                Ok(found) if found.is_dir() => drop(self.directories.insert(place)),
+                Ok(_) | Err(_) => {}
             }
         }
     }

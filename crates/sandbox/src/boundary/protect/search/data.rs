@@ -112,6 +112,7 @@ impl Search<'_> {
                 let place = objects.join(&path);
                 match kind {
                     FileType::Directory if !is_spread(&in_git, self.extent) => ahead.push(path),
+                    FileType::RegularFile if !layout::lists_packs(&path) => {}
                     FileType::RegularFile => {
                         let list = PathList::read(self.root, objects, &path, || ObjectFormat::Sha1);
                         self.path_lists.extend(list);

@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use policy::classify::leads_to_protected;
 use policy::classify::repository::{self, MAX_HEAD_LENGTH, MAX_POINTER_LENGTH};
 use policy::protect::table;
 use rustix::fs::FileType;
@@ -358,13 +359,6 @@ fn has_head(root: BorrowedFd<'_>, git: &Path) -> bool {
         Err(Errno::NOENT | Errno::NOTDIR) => false,
         Err(_) => true,
     }
-}
-
-/// Returns whether a place is a directory above a protected path.
-fn leads_to_protected(place: &Path) -> bool {
-    let folded = place.to_string_lossy().to_ascii_lowercase();
-    let names: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
-    !names.is_empty() && table::leads_to_protected(&names)
 }
 
 /// Removes each `..` from a path that has no links; `None` where that leads out of the boundary.
