@@ -19,7 +19,7 @@ use sandbox::host::programs::Programs;
 use sandbox::state::writable::Writable;
 
 use crate::error::CommandError;
-use crate::standing::Standing;
+use crate::working_directory::WorkingDirectory;
 
 const CANNOT_LEAVE: &str = "cannot leave the working directory";
 
@@ -27,7 +27,7 @@ const CANNOT_LEAVE: &str = "cannot leave the working directory";
 pub(crate) struct Context {
     /// The working directory, with every link resolved.
     pub(crate) cwd: PathBuf,
-    standing: Standing,
+    working_directory: WorkingDirectory,
     /// The whole environment; values need not be UTF-8.
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// The effective user and group of this process.
@@ -48,15 +48,15 @@ impl Context {
     pub(crate) fn gather() -> anyhow::Result<Self> {
         let mut context = Self::read()?;
         if context.is_behind_sudo() {
-            context.standing.leave_if_closed(context.caller).context(CANNOT_LEAVE)?;
+            context.working_directory.leave_if_closed(context.caller).context(CANNOT_LEAVE)?;
             acting::write_as_users_do().context("cannot give up a capability")?;
         }
         Ok(context)
     }
 
     fn read() -> anyhow::Result<Self> {
-        let standing = Standing::read()?;
-        let cwd = standing.path.clone();
+        let working_directory = WorkingDirectory::read()?;
+        let cwd = working_directory.path.clone();
         let env: BTreeMap<_, _> = env::vars_os().collect();
         let process = process();
         let caller = caller(process, &env)?;
@@ -76,7 +76,7 @@ impl Context {
         } else {
             Lead::of(&home, caller).ok().filter(|lead| matches!(lead, Lead::Found(_))).map(|lead| lead.path())
         };
-        Ok(Self { cwd, standing, env, process, caller, home, resolved_home, was_root: false })
+        Ok(Self { cwd, working_directory, env, process, caller, home, resolved_home, was_root: false })
     }
 
     /// Finds a home directory in the text of passwd(5). The C library is not used: in a static program it would load
@@ -111,7 +111,7 @@ impl Context {
             }
             // What it starts is the user's, and may be looked into by the user.
             confine::leave_behind().context("cannot leave behind what root has open")?;
-            context.standing.leave_if_closed_to_us().context(CANNOT_LEAVE)?;
+            context.working_directory.leave_if_closed_to_us().context(CANNOT_LEAVE)?;
             context.process = context.caller;
             context.was_root = true;
             context.env.insert("HOME".into(), context.home.clone().into());
@@ -136,17 +136,17 @@ impl Context {
 
     /// Makes a path that was typed absolute, from the working directory, without the `.` that means nothing.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
-        self.standing.absolute(path)
+        self.working_directory.absolute(path)
     }
 
-    /// Returns by what path to reach something at or beneath the working directory, see [`Standing::way_beneath`].
+    /// Returns by what path to reach something at or beneath the working directory, see [`WorkingDirectory::way_beneath`].
     pub(crate) fn way_to(&self, path: &Path) -> io::Result<PathBuf> {
         self.way_beneath(&self.cwd, path)
     }
 
     /// Returns the same for what lies beneath a directory that the working directory lies in.
     pub(crate) fn way_beneath(&self, around: &Path, path: &Path) -> io::Result<PathBuf> {
-        self.standing.way_beneath(self.caller, around, path)
+        self.working_directory.way_beneath(self.caller, around, path)
     }
 
     /// Resolves every link in a path of our own, as far as it exists; `None` where that cannot be determined.
@@ -225,13 +225,13 @@ impl Context {
 
 /// Returns whose files these are and where this process stands, for a command that needs to know nothing else: see
 /// [`Context::caller`].
-pub(crate) fn caller_alone() -> anyhow::Result<(Identity, Standing)> {
-    let (process, mut standing) = (process(), Standing::read()?);
+pub(crate) fn caller_alone() -> anyhow::Result<(Identity, WorkingDirectory)> {
+    let (process, mut working_directory) = (process(), WorkingDirectory::read()?);
     let caller = caller(process, &env::vars_os().collect())?;
     if caller.uid != process.uid {
-        standing.leave_if_closed(caller).context(CANNOT_LEAVE)?;
+        working_directory.leave_if_closed(caller).context(CANNOT_LEAVE)?;
     }
-    Ok((caller, standing))
+    Ok((caller, working_directory))
 }
 
 /// Converts an error of what is done with a user's rights, and says what to do where root was meant, not the user behind

@@ -36,9 +36,9 @@ mod precedence;
 mod report;
 mod request;
 mod sockets;
-mod standing;
 mod text;
 mod ui;
+mod working_directory;
 mod worktrees;
 
 #[cfg(test)]

@@ -19,10 +19,14 @@ use crate::ui::Ui;
 pub(crate) fn man(ui: &Ui, args: &ManArgs) -> Result<ExitCode, CommandError> {
     if let Some(directory) = &args.output_dir {
         // Under sudo, where the user behind it may write and nowhere else: they may put links there.
-        let (user, standing) = context::caller_alone()?;
+        let (user, working_directory) = context::caller_alone()?;
         ActingAs::user(user)
             .and_then(|_acting| {
-                let way = standing.way_beneath(user, &standing.path, &standing.absolute(directory))?;
+                let way = working_directory.way_beneath(
+                    user,
+                    &working_directory.path,
+                    &working_directory.absolute(directory),
+                )?;
                 let mut command = Cli::command().disable_help_subcommand(true);
                 command.build();
                 write(&command, &make::directory(&way, 0o777)?)

@@ -1,4 +1,4 @@
-//! Where this process stands: its working directory, as it was at the beginning.
+//! The working directory, as it was at the beginning.
 
 use std::env;
 use std::io;
@@ -11,14 +11,14 @@ use sandbox::boundary::resolve::Lead;
 use sandbox::host::identity::Identity;
 
 /// The working directory.
-pub(crate) struct Standing {
+pub(crate) struct WorkingDirectory {
     /// Its path, with every link resolved.
     pub(crate) path: PathBuf,
     /// Which directory that is, whatever its path leads to by now; `None` once this process has left it.
     id: Option<FileId>,
 }
 
-impl Standing {
+impl WorkingDirectory {
     /// Reads it once.
     pub(crate) fn read() -> anyhow::Result<Self> {
         // getcwd(2) resolves links.
