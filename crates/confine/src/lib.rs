@@ -10,6 +10,7 @@ pub mod init;
 pub mod kernel_file;
 pub mod landlock;
 pub mod lockdown;
+pub mod log_ring;
 pub mod mount;
 pub mod process;
 pub mod protocol;

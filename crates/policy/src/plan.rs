@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -53,10 +54,29 @@ pub struct Plan {
     pub container: Option<Container>,
     pub network: Network,
     pub limits: Limits,
+    /// How long the sandbox stays, where it does.
+    #[serde(default, skip_serializing_if = "Lifecycle::is_unlimited")]
+    pub lifecycle: Lifecycle,
     /// What stays read-only inside writable boundaries.
     pub protect: Protect,
     /// Every layer of isolation and whether the start fails without it.
     pub layers: BTreeMap<Layer, Need>,
+}
+
+/// How long a sandbox stays.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Lifecycle {
+    /// How long it waits for a command before it ends.
+    pub idle_timeout: Option<Duration>,
+    /// How old it gets.
+    pub max_duration: Option<Duration>,
+}
+
+impl Lifecycle {
+    /// Returns whether nothing but its owner ends it.
+    fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How much of the network is there.

@@ -59,6 +59,7 @@ pub struct Policy {
     network: plan::Network,
     hosts: HostRules,
     limits: Limits,
+    lifecycle: plan::Lifecycle,
     protect: plan::Protect,
     /// The built-in protected paths that were given up.
     given_up: Vec<RelativePath>,
@@ -118,6 +119,10 @@ impl Policy {
             network,
             hosts,
             limits: config.limits.or_default(),
+            lifecycle: plan::Lifecycle {
+                idle_timeout: config.lifecycle.idle_timeout.as_ref().and_then(|one| one.value),
+                max_duration: config.lifecycle.max_duration.as_ref().and_then(|one| one.value),
+            },
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 of_git: Vec::new(),

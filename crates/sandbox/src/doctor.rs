@@ -21,7 +21,7 @@ use crate::engine::kind::{EngineKind, Rights};
 use crate::engine::{self, Engine};
 use crate::host::identity::Identity;
 use crate::provider;
-use crate::provider::launch::Launch;
+use crate::provider::launch::{Launch, Launched};
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Notice};
 use crate::session::streams::Stdio;
@@ -115,6 +115,7 @@ pub fn examine(patient: Patient<'_>) -> Diagnosis {
 fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
     let outcome = provider::run(Launch {
         parent: None,
+        stay: None,
         plan: &throw_away_plan(patient.directory),
         secrets: &mut || Ok(Vec::new()),
         streams: Stdio::Capture,
@@ -131,9 +132,9 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
         notice: &mut |_: Notice| {},
     });
     match outcome {
-        Ok(outcome) if outcome.end == End::Exited(0) => Ok(outcome.report),
+        Ok(Launched::Ended(outcome)) if outcome.end == End::Exited(0) => Ok(outcome.report),
         Ok(outcome) => Err(DoctorFailure {
-            message: format!("`true` in a sandbox ended with {:?}", outcome.end),
+            message: format!("`true` in a sandbox has not succeeded: {outcome:?}"),
             fix: None,
         }),
         Err(error) => {
@@ -141,7 +142,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
                 StartError::Layer { remedy, .. } | StartError::Refused { remedy, .. } => Some(remedy.clone()),
                 StartError::Step { remedy, .. } => remedy.clone(),
                 StartError::Engine(error) => error.remedy(),
-                StartError::Secret(_) => None,
+                StartError::Secret(_) | StartError::Sandbox(_) => None,
             };
             Err(DoctorFailure { message: error.to_string(), fix })
         }
@@ -190,6 +191,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             ..Limits::default()
         },
         protect: Protect::NOTHING,
+        lifecycle: policy::plan::Lifecycle::default(),
         layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
     }
 }

@@ -6,6 +6,7 @@ pub mod directory;
 pub mod homes;
 pub mod in_force;
 pub mod record;
+pub mod sandboxes;
 pub mod trust;
 pub mod walks;
 pub mod writable;

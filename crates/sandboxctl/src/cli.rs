@@ -16,11 +16,13 @@ use crate::error::{Code, CommandError, code};
 pub(crate) use self::build::BuildArgs;
 pub(crate) use self::deferred::Deferred;
 pub(crate) use self::keys::KeyFlags;
+pub(crate) use self::sandboxes::{CreateArgs, ListArgs, LogsArgs, NamesArgs, RemoveArgs, StopArgs};
 pub(crate) use self::source::{Answers, ConfigSource, Trusted};
 
 mod build;
 mod deferred;
 mod keys;
+mod sandboxes;
 pub(crate) mod source;
 pub(crate) mod usage;
 
@@ -88,12 +90,34 @@ pub(crate) enum CliCommand {
     /// Without a sandbox.toml the working directory becomes /workspace, read-write, and the network is off.
     /// stdin, stdout and stderr pass through byte-exact; a terminal is detected.
     Run(Deferred<RunArgs>),
-    /// Run another command in a running sandbox of Docker or Podman, confined as the first one is
+    /// Make a sandbox that stays, for `exec`
     ///
-    /// It sees the files of the sandbox and its processes, and gets the variables and secrets of the configuration, but not
-    /// what `run --env` has set. It ends with this program. The sandbox has to run in a container; it is found by the name that `run --name` gave
-    /// it, in whichever engine it runs.
+    /// It takes what `run` takes, and waits for commands. It lives without any process of ours on the host, until `stop`, or until
+    /// `[lifecycle]` ends it. Prints its name.
+    Create(Deferred<CreateArgs>),
+    /// Run another command in a running sandbox, confined as the first one is
+    ///
+    /// In one that stays, as `create` and `run --detach` make them, it gets what the sandbox was made with. In the container of a `run`
+    /// that goes on in Docker or Podman, it gets the variables and secrets of the configuration that is found now, but not what `run --env` has
+    /// set. It ends with this program.
     Exec(Deferred<ExecArgs>),
+    /// List the sandboxes that stay
+    #[command(visible_alias = "ps")]
+    Ls(ListArgs),
+    /// Show everything that is known of a sandbox that stays
+    Inspect(NamesArgs),
+    /// Print what the command of `run --detach` has written
+    Logs(LogsArgs),
+    /// Wait until sandboxes have ended, and print their exit codes
+    Wait(NamesArgs),
+    /// Let the idle time of sandboxes begin anew
+    Touch(NamesArgs),
+    /// End sandboxes that stay; `ls --all` and `logs` show them until `rm`
+    Stop(StopArgs),
+    /// Remove sandboxes that have ended, with their logs
+    Rm(RemoveArgs),
+    /// Remove every sandbox that has ended
+    Prune,
     /// Open an interactive shell in a fresh sandbox
     Shell(Deferred<ShellArgs>),
     /// Show what `run` would do, fully resolved, without doing it
@@ -151,7 +175,7 @@ pub(crate) struct RunArgs {
     /// allow-list of hosts.
     #[arg(long)]
     pub(crate) ask: bool,
-    /// Leave the sandbox running and return at once; not supported yet
+    /// Leave the sandbox running and return at once: its name is printed, and `logs` shows what the command writes
     #[arg(short, long)]
     pub(crate) detach: bool,
     #[command(flatten)]
@@ -179,9 +203,12 @@ pub(crate) struct ExecArgs {
     pub(crate) timeout: Option<String>,
     #[command(flatten)]
     pub(crate) life: LifeArgs,
-    /// Look in this engine alone: docker or podman
+    /// Return as soon as the command runs, and let it go on
+    #[arg(short, long)]
+    pub(crate) detach: bool,
+    /// Look for the sandbox among those of this provider alone: native, docker or podman
     #[arg(long, value_enum, value_name = "PROVIDER")]
-    pub(crate) provider: Option<EngineFlag>,
+    pub(crate) provider: Option<ExecProvider>,
     /// The name of the sandbox, or of its container
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
@@ -194,7 +221,9 @@ pub(crate) struct ExecArgs {
 
 /// A provider whose sandboxes can be entered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum EngineFlag {
+pub(crate) enum ExecProvider {
+    /// Sandboxes of this host that stay
+    Native,
     /// Containers of Docker
     Docker,
     /// Containers of Podman

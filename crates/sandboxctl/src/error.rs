@@ -2,7 +2,7 @@
 //!
 //! Every library error becomes a [`CommandError`] here or in the command that calls the library; `main` prints it once.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::io;
 
 use policy::config::problem::{self, Location, Problem};
@@ -14,6 +14,7 @@ use sandbox::secrets::SecretError;
 use sandbox::session::error::StartError;
 use sandbox::session::passed::PassError;
 use sandbox::state::homes::HomeError;
+use sandbox::state::sandboxes::{Phase, SandboxError};
 use sandbox::state::trust::TrustError;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -145,6 +146,7 @@ impl From<StartError> for CommandError {
             StartError::Secret(SecretError { name, origin, .. }) => {
                 (Code::SecretUnavailable, None, json!({ "secret": name, "source": origin }))
             }
+            StartError::Sandbox(error) => return Self::of_sandbox(error, &error),
             StartError::Layer { layer, reason, remedy } => {
                 (Code::LayerUnenforceable, Some(remedy.clone()), json!({ "layer": layer, "reason": reason }))
             }
@@ -160,6 +162,40 @@ impl From<StartError> for CommandError {
         match code {
             Code::PolicyDenied => failure.hint("this is a rule, not a fault: trying again changes nothing"),
             _ => failure,
+        }
+    }
+}
+
+/// A sandbox that stays, and cannot be found or used.
+impl From<SandboxError> for CommandError {
+    fn from(error: SandboxError) -> Self {
+        Self::of_sandbox(&error, &error)
+    }
+}
+
+impl CommandError {
+    fn of_sandbox(error: &SandboxError, message: &dyn Display) -> Self {
+        match error {
+            SandboxError::NotFound(_) => Self::message(Code::SandboxNotFound, message)
+                .hint("`sandboxctl ls --all` lists those that are there"),
+            SandboxError::NameInUse { phase, .. } if phase.can_be_removed() => {
+                Self::message(Code::NameInUse, message).hint("`sandboxctl rm` removes it")
+            }
+            SandboxError::NameInUse { .. } => Self::message(Code::NameInUse, message)
+                .hint("`sandboxctl exec` runs commands in it; `create --reuse` uses it if it was made from the same"),
+            SandboxError::Phase { phase, .. } => {
+                let failure = Self::message(Code::SandboxState, message);
+                match phase {
+                    Phase::Running => failure.hint("`sandboxctl stop` ends it; `rm --force` does, too"),
+                    Phase::Stopped => failure.hint("make a new one: `sandboxctl rm`, then `sandboxctl create`"),
+                    Phase::Creating => failure.hint("try again in a moment"),
+                }
+            }
+            SandboxError::Unreachable { .. } => Self::message(Code::SandboxUnreachable, message)
+                .hint("`sandboxctl rm --force` kills it and removes it"),
+            SandboxError::Unreadable { .. } => Self::message(Code::ToolFailed, message)
+                .hint("another version of sandboxctl may have written it"),
+            SandboxError::State(_) | SandboxError::Log { .. } => Self::message(Code::ToolFailed, message),
         }
     }
 }
@@ -224,7 +260,7 @@ impl From<FindError> for CommandError {
                     failure.details(json!({ "queried": asked, "unreachable": unasked.collect::<Vec<_>>() }));
                 listing
                     .fold(failure, Self::hint)
-                    .hint("a sandbox of the native provider cannot be entered yet")
+                    .hint("`sandboxctl ls` lists those that stay, and `create` makes one")
             }
             FindError::Several { engines, .. } => Self::message(Code::SandboxAmbiguous, &error)
                 .details(json!({ "engines": names(engines) }))

@@ -1,5 +1,8 @@
 //! The one JSON object that `run --format json` prints.
 
+use std::path::Path;
+
+use policy::plan::Plan;
 use policy::text::json_bytes::{JsonBytes, base64};
 use sandbox::host::capture::Captured;
 use sandbox::session::outcome::{End, Outcome};
@@ -7,17 +10,16 @@ use serde_json::{Value, json};
 
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
-use crate::load::Loaded;
 
 /// Describes a run that took place, however it ended.
 pub(crate) fn run(
-    loaded: &Loaded,
+    plan: &Plan,
+    config: Option<&Path>,
     outcome: &Outcome,
     code: ExitCode,
     failure: Option<&CommandError>,
     warnings: &[String],
 ) -> Value {
-    let Loaded { plan, config, .. } = loaded;
     let (signal, ended_by) = match &outcome.end {
         End::Exited(_) => (None, "command"),
         End::Signaled(signal) => (Some(*signal), "signal"),
@@ -30,7 +32,7 @@ pub(crate) fn run(
             "name": plan.name,
             "provider": plan.provider,
             "provider_reason": plan.provider_reason,
-            "config": config.as_deref().map(JsonBytes::from),
+            "config": config.map(JsonBytes::from),
             "pid": outcome.init.as_ref().and_then(|init| init.pid),
             "namespaces": outcome.init.as_ref().map(|init| &init.namespaces),
         },
@@ -40,6 +42,8 @@ pub(crate) fn run(
             "timed_out": matches!(outcome.end, End::TimedOut(_)),
             "ended_by": ended_by,
             "duration_ms": u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
+            "cpu_ms": outcome.usage.map(|usage| usage.cpu_ms),
+            "max_rss": outcome.usage.map(|usage| usage.max_rss),
         },
         "stdout": outcome.output.as_ref().map(|output| stream(&output.stdout)),
         "stderr": outcome.output.as_ref().map(|output| stream(&output.stderr)),

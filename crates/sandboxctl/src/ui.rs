@@ -32,6 +32,11 @@ impl Ui {
         self.format
     }
 
+    /// Returns whether data is printed for programs.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
     /// Returns whether nothing but errors is to be printed.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet

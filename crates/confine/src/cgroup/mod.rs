@@ -79,11 +79,16 @@ impl Cgroup {
     /// Without limits, or without a single controller that can be used, there is no group. A limit that could
     /// not be set is `not` in the findings, with the reason; the others hold nevertheless.
     pub fn create(site: CgroupSite<'_>) -> (Option<Self>, Vec<Finding>) {
+        Self::create_for(site, std::process::id())
+    }
+
+    /// Makes groups of another process: when that has ended, whoever finds them empty removes them ([`sweep`]).
+    pub fn create_for(site: CgroupSite<'_>, owner: u32) -> (Option<Self>, Vec<Finding>) {
         let CgroupSite { wanted, place } = site;
         if wanted.is_empty() {
             return (None, Vec::new());
         }
-        let name = match GroupOwner::current() {
+        let name = match GroupOwner::process(owner) {
             Ok(owner) => owner.new_name(),
             Err(error) => return (None, all_refused(&wanted, &format!("no name for a group: {error}"))),
         };

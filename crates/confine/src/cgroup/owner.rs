@@ -22,8 +22,13 @@ pub(super) struct GroupOwner {
 
 impl GroupOwner {
     /// Returns this process as an owner.
+    #[cfg(test)]
     pub(super) fn current() -> io::Result<Self> {
-        let pid = std::process::id();
+        Self::process(std::process::id())
+    }
+
+    /// Returns a process as an owner, by its number in the PID namespace of this one.
+    pub(super) fn process(pid: u32) -> io::Result<Self> {
         let started = started(pid).ok_or_else(|| io::Error::other("/proc/<pid>/stat cannot be read"))?;
         Ok(Self { namespace: namespace("pid")?, pid, started, time: namespace("time").unwrap_or_default() })
     }

@@ -10,31 +10,36 @@ use std::path::PathBuf;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use policy::plan::Layer;
 use policy::rules::network::NetworkMode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use self::listeners::ProxyListeners;
+use self::stay::{StayDescriptors, Staying};
 use crate::lockdown::{self, Lockdown, LockdownError};
 use crate::mount::rootfs::{self, FailedStep};
-use crate::process::command::Command;
 use crate::process::reap::{self, OtherProcesses, Reaped};
+use crate::process::start::{self, Neighbours, NotStarted, failed};
 use crate::process::{stdio, terminal};
 use crate::protocol::{
     CONTROL_FD, ControlSocket, Ending, Event, Failure, Grant, InitSpec, RENDEZVOUS_SOCKET, Request,
     RlimitFallback, Rootfs, Step, Terminal, UserNamespace,
 };
+use crate::report::Status;
 use crate::seccomp::{Pid1, SeccompFilter};
-use crate::{capabilities, cgroup, rlimit, seccomp, sys};
+use crate::{capabilities, cgroup, seccomp, sys};
 
 mod authorities;
 pub mod clone;
+mod exec;
 mod listeners;
+mod logs;
 mod own_files;
 mod probe;
 mod shortage;
 mod sockets;
+mod stay;
 
 /// Where PID 1 finds its client.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -90,7 +95,9 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
         }
     };
     let mut descriptors = control.take_descriptors();
-    let rest = descriptors.split_off(descriptors.len().min(spec.passed.len()));
+    let stays = spec.stay.map(|stay| StayDescriptors::take(stay, &mut descriptors)).transpose()?;
+    let passed = spec.command.as_ref().map_or(0, |command| command.passed.len());
+    let rest = descriptors.split_off(descriptors.len().min(passed));
     let passed = std::mem::replace(&mut descriptors, rest);
     let proxy = (spec.expected.network == NetworkMode::Allowlist).then(|| descriptors.pop()).flatten();
 
@@ -109,22 +116,40 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
         }
         (Rootfs::Own { .. }, None) | (Rootfs::Engine { .. }, Some(_)) => return Ok(125),
     }
-    let given = Given { cgroups: descriptors, passed };
+    let given = Descriptors { cgroups: descriptors, passed };
     let grants = given.grants(&spec);
     spec.grants.extend(grants);
 
-    match start_agent(&mut control, &spec, &given, proxy, &filter) {
-        Ok((agent, listeners)) => {
-            // Nothing is needed of it any more, and secrets among it are cleared.
-            drop(spec);
-            drop(given);
-            supervise(&mut control, &agent, listeners)
-        }
-        Err(Refusal::Unexecutable { command, errno }) => {
+    let refused = match confine(&mut control, &spec, proxy, &filter) {
+        Err(failure) => NotStarted::Failed(failure),
+        Ok(Confined { terminal, listeners, neighbours }) => match stays {
+            None => match start_agent(&spec, &given, terminal.as_ref()) {
+                Ok(pid) => {
+                    let others = others(&spec.rootfs);
+                    let agent = RunningAgent { pid, others, _terminal: terminal };
+                    // Nothing is needed of it any more, and secrets among it are cleared.
+                    drop(spec);
+                    drop(given);
+                    return supervise(&mut control, &agent, listeners);
+                }
+                Err(refused) => refused,
+            },
+            Some(stays) => {
+                let command = spec.command.take();
+                drop(spec);
+                match Staying::begin(stays, command, given, neighbours, listeners) {
+                    Ok(staying) => return staying.serve(control),
+                    Err(refused) => refused,
+                }
+            }
+        },
+    };
+    match refused {
+        NotStarted::Unexecutable { command, errno } => {
             control.send(&Event::Unexecutable { command, errno }, &[])?;
             Ok(if errno == libc::ENOENT { 127 } else { 126 })
         }
-        Err(Refusal::Failed(failure)) => {
+        NotStarted::Failed(failure) => {
             control.send(&Event::Failed(failure), &[])?;
             Ok(125)
         }
@@ -132,17 +157,17 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
 }
 
 /// What the agent's process is given.
-struct Given {
+struct Descriptors {
     /// The cgroups that it enters.
     cgroups: Vec<OwnedFd>,
-    /// What it has besides its streams, in the order of [`InitSpec::passed`].
+    /// What it has besides its streams, in the order of [`CommandSpec::passed`](crate::protocol::CommandSpec::passed).
     passed: Vec<OwnedFd>,
 }
 
-impl Given {
+impl Descriptors {
     /// Lists what landlock lets the agent open again, by the numbers that this process knows it by.
     fn grants(&self, spec: &InitSpec) -> Vec<Grant> {
-        let all = self.passed.iter().zip(&spec.passed);
+        let all = self.passed.iter().zip(spec.command.iter().flat_map(|command| &command.passed));
         let grants = all.flat_map(|(fd, passed)| {
             let path = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()));
             passed.access.iter().map(move |access| Grant { path: path.clone(), access: *access })
@@ -158,20 +183,6 @@ fn refuse(control: &mut ControlSocket, (step, errno): FailedStep) -> io::Result<
     Ok(125)
 }
 
-/// Why no agent runs.
-enum Refusal {
-    Failed(Failure),
-    Unexecutable { command: String, errno: i32 },
-}
-
-/// Turns the error of a step into a refusal.
-fn failed<E: Into<io::Error>>(step: Step) -> impl FnOnce(E) -> Refusal {
-    move |error| {
-        let error = error.into();
-        Refusal::Failed(Failure::Step { step, errno: error.raw_os_error(), message: error.to_string() })
-    }
-}
-
 /// An agent that runs.
 struct RunningAgent {
     pid: i32,
@@ -181,15 +192,24 @@ struct RunningAgent {
     _terminal: Option<OwnedFd>,
 }
 
-fn start_agent(
+/// What a confined PID 1 has.
+struct Confined {
+    /// The terminal of the agent, where it was opened in here.
+    terminal: Option<OwnedFd>,
+    listeners: ProxyListeners,
+    /// What a command has to keep other ones away from it.
+    neighbours: Neighbours,
+}
+
+/// Confines this process, and reports how.
+fn confine(
     control: &mut ControlSocket,
     spec: &InitSpec,
-    given: &Given,
     proxy: Option<OwnedFd>,
     filter: &SeccompFilter,
-) -> Result<(RunningAgent, ProxyListeners), Refusal> {
+) -> Result<Confined, Failure> {
     // 5. A terminal of our own, unless one was opened outside, while nothing restricts the opening of devices; the client gets the master.
-    let slave = match spec.terminal {
+    let terminal = match spec.command.as_ref().and_then(|command| command.terminal) {
         Some(Terminal::New { size, .. }) => {
             let pair = terminal::open(size).map_err(failed(Step::Terminal))?;
             control.send(&Event::Terminal, &[pair.master.as_fd()]).map_err(failed(Step::Terminal))?;
@@ -219,7 +239,7 @@ fn start_agent(
             LockdownError::Capabilities(_) => Step::Capabilities,
             LockdownError::Credentials(_) => Step::Credentials,
         };
-        Refusal::Failed(Failure::Step { step, errno: None, message: error.to_string() })
+        Failure::Step { step, errno: None, message: error.to_string() }
     })?;
 
     //    And with no right that the agent lacks: sockets that stand for sockets of the host, which the client serves.
@@ -233,35 +253,33 @@ fn start_agent(
     // 8. Look from inside, and refuse to go on without a required layer.
     let report = probe::report(spec, &locked);
     if let Some(missing) = probe::missing(&report, &spec.required) {
-        return Err(Refusal::Failed(Failure::Layer(missing)));
+        return Err(Failure::Layer(missing));
     }
+    let has_landlock = report.layer(Layer::Landlock).is_some_and(|line| line.status != Status::Not);
+    let neighbours = if has_landlock { Neighbours::Commands } else { Neighbours::Unprotected };
     let namespaces = probe::namespaces();
     control.send(&Event::Started { report, namespaces }, &[]).map_err(failed(Step::Report))?;
 
     // 9. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
-    let all = SigSet::all();
-    all.thread_block().map_err(failed(Step::Signals))?;
+    SigSet::all().thread_block().map_err(failed(Step::Signals))?;
+    Ok(Confined { terminal, listeners, neighbours })
+}
 
-    // 10. The agent. We stand still until it has executed its command, or has failed to.
-    let command = Command::new(&spec.argv, &spec.env).map_err(failed(Step::Command))?;
-    let mut unable = None;
-    let pid = sys::vfork(&mut |table| {
-        unable = Some(become_agent(spec, &command, slave.as_ref(), given, table));
-        125
-    });
-    let pid = pid.map_err(failed(Step::Fork))?;
+/// Starts the agent as a child of this process.
+fn start_agent(spec: &InitSpec, given: &Descriptors, terminal: Option<&OwnedFd>) -> Result<i32, NotStarted> {
+    // 10. The agent: the steps of its process stand in `process/start.rs`.
+    let command = spec.command.as_ref().ok_or_else(|| failed(Step::Command)(Errno::INVAL));
+    let command = command.map_err(NotStarted::Failed)?;
+    let (cgroups, passed) = (&given.cgroups, &given.passed);
+    // Exec sessions of an engine restrict themselves.
+    let started =
+        start::start(command, &start::Given { terminal, cgroups, passed, neighbours: Neighbours::None });
 
-    // 15. Our copies of the agent's streams go, and then of what else it was given: whoever reads its output must see its end
+    // 11. Our copies of the agent's streams go, and then of what else it was given: whoever reads its output must see its end
     //     when the agent closes it, and not when we do.
-    stdio::replace_by_null().map_err(failed(Step::Stdio))?;
-    match unable {
-        None => Ok((RunningAgent { pid, others: others(&spec.rootfs), _terminal: slave }, listeners)),
-        Some(Unable::Prepare(step, errno)) => Err(failed(step)(errno)),
-        Some(Unable::Workdir(errno)) => Err(failed(Step::Workdir(spec.workdir.clone()))(errno)),
-        Some(Unable::Execute(errno)) => {
-            let command = String::from_utf8_lossy(&spec.argv[0]).into_owned();
-            Err(Refusal::Unexecutable { command, errno: errno.raw_os_error() })
-        }
+    match stdio::replace_by_null().map_err(failed(Step::Stdio)) {
+        Err(failure) if started.is_ok() => Err(NotStarted::Failed(failure)),
+        _ => started,
     }
 }
 
@@ -285,62 +303,6 @@ fn rlimit_fallback(spec: &InitSpec) -> RlimitFallback {
             }
         }
     }
-}
-
-/// Why the agent's process did not become the agent.
-enum Unable {
-    Prepare(Step, Errno),
-    /// The working directory is not there, or not to be entered.
-    Workdir(Errno),
-    Execute(Errno),
-}
-
-/// Takes the last steps of the agent before its command. Returns only what failed.
-fn become_agent(
-    spec: &InitSpec,
-    command: &Command,
-    slave: Option<&OwnedFd>,
-    given: &Given,
-    table: sys::OwnTable,
-) -> Unable {
-    if let Err(unable) = prepare_agent(spec, slave, &given.cgroups) {
-        return unable;
-    }
-    // 14. The command, with a clean descriptor table but for what the caller passes, and signals as a program expects them.
-    let passed = spec.passed.iter().zip(&given.passed);
-    let passed: Vec<_> = passed.map(|(passed, fd)| (passed.number, fd.as_fd())).collect();
-    match sys::close_from_on_exec(3).and_then(|()| table.place(&passed)) {
-        Ok(()) => Unable::Execute(command.exec_here()),
-        Err(errno) => Unable::Prepare(Step::Descriptors, errno),
-    }
-}
-
-fn prepare_agent(spec: &InitSpec, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Result<(), Unable> {
-    let failed = |step| move |errno| Unable::Prepare(step, errno);
-
-    // 11. A session of its own, so that no terminal but its own can signal it or be pushed input.
-    rustix::process::setsid().map_err(failed(Step::Session))?;
-    let taken = match (spec.terminal, slave) {
-        (Some(Terminal::New { streams, .. }), Some(slave)) => {
-            let mut wanted = (0..).zip(streams).filter(|(_, wanted)| *wanted);
-            rustix::process::ioctl_tiocsctty(slave)
-                .and_then(|()| wanted.try_for_each(|(number, _)| stdio::replace_one(number, slave.as_fd())))
-        }
-        (Some(Terminal::Stream(0)), _) => rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()),
-        (Some(Terminal::Stream(1)), _) => rustix::process::ioctl_tiocsctty(rustix::stdio::stdout()),
-        (Some(Terminal::Stream(_)), _) => rustix::process::ioctl_tiocsctty(rustix::stdio::stderr()),
-        (Some(Terminal::New { .. }) | None, _) => Ok(()),
-    };
-    taken.map_err(failed(Step::ControllingTerminal))?;
-
-    // 12. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
-    cgroup::enter(cgroups).map_err(failed(Step::Cgroups))?;
-
-    // 13. Where the agent starts, and the caller's umask: what it makes in a shared directory is as private as what the
-    //     caller makes there.
-    rustix::process::umask(Mode::from_raw_mode(spec.umask));
-    rlimit::apply_to_command(&spec.process_limits).map_err(failed(Step::Rlimits))?;
-    rustix::process::chdir(spec.workdir.as_path()).map_err(Unable::Workdir)
 }
 
 /// Reaps, forwards and watches the lifeline until the agent has ended and everything else with it.
@@ -389,6 +351,7 @@ fn supervise(
                 Ok(
                     Some(
                         Request::Kill
+                        | Request::Leave
                         | Request::Prepare { .. }
                         | Request::Mount(_)
                         | Request::LeaveHost

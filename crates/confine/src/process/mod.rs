@@ -3,6 +3,7 @@
 pub mod command;
 pub mod exec_session;
 pub mod reap;
+pub(crate) mod start;
 pub mod stdio;
 pub mod supervise;
 pub mod terminal;

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid,
+};
 
 use crate::protocol::Ending;
 
@@ -55,9 +58,14 @@ const DYING: Duration = Duration::from_secs(2);
 /// Kills the children of this process, their children and so on, and waits until they have ended. For a subreaper: who loses
 /// its parent below is a child of this process then, whatever session it has made for itself. They are not collected.
 pub fn kill_descendants() {
+    kill_descendants_except(&[]);
+}
+
+/// Does the same, but for these children and what is below them.
+pub(crate) fn kill_descendants_except(kept: &[i32]) {
     let until = Instant::now() + DYING;
     loop {
-        let living = descendants();
+        let living = descendants(kept);
         for pid in &living {
             // It may have ended by itself; only this process, or its parent below, could have given its number away.
             let _ = kill_process(*pid, Signal::KILL);
@@ -70,10 +78,25 @@ pub fn kill_descendants() {
     }
 }
 
-/// Lists the processes below this one that have not ended.
-fn descendants() -> Vec<Pid> {
+/// Sends a signal to the children of this process, their children and so on.
+pub(crate) fn signal_descendants(signal: Signal) {
+    for pid in descendants(&[]) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Returns whether this process has children, ended ones included.
+pub(crate) fn has_children() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
+}
+
+/// Lists the processes below this one that have not ended, but for these children and what is below them.
+fn descendants(kept: &[i32]) -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let all: Vec<Process> = entries.filter_map(|entry| Process::read(&entry.path())).collect();
+    let is_kept = |process: &Process| kept.iter().any(|kept| u32::try_from(*kept) == Ok(process.pid));
+    let read = entries.filter_map(|entry| Process::read(&entry.path()));
+    let all: Vec<Process> = read.filter(|process| !is_kept(process)).collect();
     let mut below = vec![std::process::id()];
     let mut next = 0;
     while let Some(parent) = below.get(next).copied() {

@@ -183,6 +183,7 @@ fn wait(signals: &SignalFd, session: Option<&mut ExecSession>, agent: i32) -> io
         Ok(Some(Request::Kill)) => reap::kill_descendants(),
         Ok(Some(
             Request::TerminalReady
+            | Request::Leave
             | Request::Prepare { .. }
             | Request::Mount(_)
             | Request::LeaveHost

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::mount_plan::MountPlan;
+use super::stay::Stay;
 use crate::report::{Finding, Status};
 
 /// A variable of the agent as `NAME=value`: it may hold a secret, and is cleared when it is dropped.
@@ -20,18 +21,10 @@ pub type EnvEntry = Zeroizing<Vec<u8>>;
 pub struct InitSpec {
     /// Who makes the rootfs.
     pub rootfs: Rootfs,
-    /// The command with its arguments; never empty.
-    pub argv: Vec<Vec<u8>>,
-    /// The whole environment of the agent, secrets included.
-    pub env: Vec<EnvEntry>,
-    pub workdir: PathBuf,
-    /// The permissions that files the agent makes do not get, unless it says otherwise: the caller's (umask(2)).
-    pub umask: u32,
-    pub process_limits: ProcessLimits,
-    /// The terminal the agent gets, if the client has one.
-    pub terminal: Option<Terminal>,
-    /// What the agent gets besides its streams: the first descriptors that come with this message, in this order.
-    pub passed: Vec<Passed>,
+    /// The first command; `None` where the sandbox waits for its first one.
+    pub command: Option<CommandSpec>,
+    /// How it lives without its client; `None` where it ends with its client, and with its first command.
+    pub stay: Option<Stay>,
     /// Where the agent finds sockets that stand for sockets of the host.
     pub sockets: Vec<PathBuf>,
     /// What landlock allows; all else is refused.
@@ -44,6 +37,24 @@ pub struct InitSpec {
     pub expected: Expectations,
     /// Layers without which nothing is executed.
     pub required: Vec<Layer>,
+}
+
+/// A command that is to run inside.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct CommandSpec {
+    /// The command with its arguments; never empty.
+    pub argv: Vec<Vec<u8>>,
+    /// Its whole environment, secrets included.
+    pub env: Vec<EnvEntry>,
+    pub workdir: PathBuf,
+    /// The permissions that files it makes do not get, unless it says otherwise: the caller's (umask(2)).
+    pub umask: u32,
+    pub process_limits: ProcessLimits,
+    /// The terminal it gets, if the client has one.
+    pub terminal: Option<Terminal>,
+    /// What it gets besides its streams: the first descriptors that come with this message but for those of [`Stay`], in this
+    /// order.
+    pub passed: Vec<Passed>,
 }
 
 /// TLS that the egress proxy ends itself: programs inside have to believe its authority.
@@ -68,7 +79,7 @@ pub enum Rootfs {
         rlimit_fallback: RlimitFallback,
     },
     /// A container engine, before it started PID 1. The agent's standard streams are the three descriptors
-    /// that come with this message after [`InitSpec::passed`].
+    /// that come with this message after [`CommandSpec::passed`].
     Engine {
         /// What the engine was asked to enforce.
         limits: Limits,

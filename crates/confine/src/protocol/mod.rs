@@ -12,6 +12,7 @@ mod exec;
 mod init_spec;
 mod mount_plan;
 mod socket;
+mod stay;
 mod step;
 
 pub use self::egress::{
@@ -24,12 +25,13 @@ pub use self::egress_request::{
 };
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{
-    EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, Interception, LandlockAccess, MountedFile,
-    Passed, ProcessLimits, RlimitFallback, Rootfs, Terminal, UserNamespace,
+    CommandSpec, EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, Interception, LandlockAccess,
+    MountedFile, Passed, ProcessLimits, RlimitFallback, Rootfs, Terminal, UserNamespace,
 };
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
 pub use self::mount_plan::{BindSource, Cover, MountAccess, MountPlan};
 pub use self::socket::ControlSocket;
+pub use self::stay::{EndCause, ExecClient, ExecRequest, Purpose, SandboxEnd, Stay, StayStatus, Usage};
 pub use self::step::{FilesystemType, MountStep, Step};
 use crate::report::{Finding, Report};
 
@@ -86,6 +88,8 @@ pub enum Request {
     TerminalReady,
     /// Sends a signal to the agent's process group.
     Signal(i32),
+    /// The client has noted that the sandbox stays, and leaves it.
+    Leave,
     /// Ends everything inside, now.
     Kill,
 }
@@ -113,6 +117,14 @@ pub enum Event {
     },
     /// The command was short of something, as only the inside can see.
     Short(Shortage),
+    /// The sandbox is ready to stay, and PID 1 waits for [`Request::Leave`].
+    Ready,
+    /// PID 1 does not end with its client any more.
+    Stays,
+    /// An exec has reached its deadline, and all that it has started is being ended.
+    TimedOut,
+    /// What an exec has used.
+    Used(Usage),
     /// The agent has ended, and in a sandbox so has everything else inside.
     Ended(Ending),
 }

@@ -228,8 +228,6 @@ texts! {
     RuleText: network::Pattern = Rule, |text, _| not_bare(text).map_err(Fault::value);
     LayerName: Layer = Layer, |text, _| value::layer(text);
     ExposedPath: Expose = Toolchain, value::exposed;
-    /// A duration that always ends.
-    Lifetime: Duration = Duration, |text, _| value::duration(text);
 }
 
 /// Makes forms that may be numbers: name, what it is read as, what is documented, and how it is read.

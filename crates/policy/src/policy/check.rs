@@ -42,14 +42,6 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
             );
         }
     }
-    if let Some(timeout) = &config.lifecycle.idle_timeout {
-        not_yet(
-            &timeout.location,
-            "lifecycle.idle_timeout".to_owned(),
-            "an end when idle is",
-            "leave it out",
-        );
-    }
     open_network(config, provider, problems);
     intercepted(config, problems);
     hosts(config, provider, problems);

@@ -68,6 +68,7 @@ impl Policy {
             container: self.container.clone(),
             network: self.network.clone(),
             limits: self.limits.clone(),
+            lifecycle: self.lifecycle,
             protect: self.protect.clone(),
             layers: self.layers.clone(),
         })

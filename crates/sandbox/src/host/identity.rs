@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use rustix::fs::{CWD, Mode, OFlags};
+use serde::{Deserialize, Serialize};
 
 /// The ids to choose from.
 ///
@@ -55,7 +56,7 @@ pub enum HostUidError {
 }
 
 /// A user and their group.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Identity {
     pub uid: u32,
     pub gid: u32,
@@ -180,7 +181,8 @@ impl Free {
 #[derive(Debug)]
 pub struct HostUid {
     uid: u32,
-    lock: OwnedFd,
+    /// `None` where somebody else holds it by now.
+    lock: Option<OwnedFd>,
 }
 
 impl HostUid {
@@ -206,7 +208,7 @@ impl HostUid {
         for step in 0..TRIES.min(count) {
             let Some(uid) = free.at((first % count + step) % count) else { break };
             match fcntl(&file, FcntlArg::F_OFD_SETLK(&byte(uid, F_WRLCK))) {
-                Ok(_) => return Ok(Self { uid, lock: file }),
+                Ok(_) => return Ok(Self { uid, lock: Some(file) }),
                 Err(nix::Error::EAGAIN | nix::Error::EACCES) => {}
                 Err(errno) => {
                     return Err(HostUidError::Locks {
@@ -224,13 +226,20 @@ impl HostUid {
     pub fn uid(&self) -> u32 {
         self.uid
     }
+
+    /// Returns what the id is locked through: whoever has a copy of it keeps the id, whatever becomes of this process.
+    pub(crate) fn leave(mut self) -> Option<OwnedFd> {
+        self.lock.take()
+    }
 }
 
 impl Drop for HostUid {
     fn drop(&mut self) {
         // Not by closing alone: a process that another thread is just starting has the same open file until it executes its
         // program.
-        let _ = fcntl(&self.lock, FcntlArg::F_OFD_SETLK(&byte(self.uid, F_UNLCK)));
+        if let Some(lock) = &self.lock {
+            let _ = fcntl(lock, FcntlArg::F_OFD_SETLK(&byte(self.uid, F_UNLCK)));
+        }
     }
 }
 

@@ -1,42 +1,13 @@
 //! What the init spec holds, whoever makes the rootfs.
 
-use std::ffi::OsStr;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use confine::protocol::{EnvEntry, ExpectedMount, Grant, LandlockAccess, MountedFile};
+use confine::protocol::{ExpectedMount, Grant, LandlockAccess, MountedFile};
 use confine::report::{Report, Status};
 use policy::plan::{BoundaryMode, Layer, Need, Plan};
 
-use crate::secrets::SecretValue;
 use crate::session::error::StartError;
 use crate::session::remedy;
-
-/// Returns the environment of the agent.
-pub(crate) fn environment(plan: &Plan, secrets: &[(String, SecretValue)]) -> Vec<EnvEntry> {
-    let routes = plan.routes.iter().flat_map(|route| &route.variables);
-    let plain = plan
-        .env
-        .iter()
-        .chain(routes)
-        .map(|variable| entry(OsStr::new(&variable.name), variable.value.as_bytes()));
-    plain.chain(secrets.iter().map(|(name, value)| entry(OsStr::new(name), value.as_bytes()))).collect()
-}
-
-/// Formats one variable as a process gets it.
-pub(crate) fn entry(name: &OsStr, value: &[u8]) -> EnvEntry {
-    // All at once: nothing grows, and leaves a copy behind.
-    [name.as_bytes(), b"=", value].concat().into()
-}
-
-/// Reads the caller's umask from `/proc`: umask(2) returns it only by changing it, for all threads.
-pub(crate) fn umask() -> io::Result<u32> {
-    let status = std::fs::read_to_string("/proc/thread-self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    let umask = line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok());
-    umask.ok_or_else(|| io::Error::other("/proc/thread-self/status does not show it"))
-}
 
 /// Lists the boundaries as PID 1 must find them.
 pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = ExpectedMount> + '_ {

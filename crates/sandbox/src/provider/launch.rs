@@ -1,5 +1,6 @@
 //! What a caller requests of a provider.
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use confine::protocol::EnvEntry;
@@ -12,9 +13,10 @@ use crate::host::identity::Identity;
 use crate::secrets;
 use crate::session::attendance::Parent;
 use crate::session::egress::{EgressProgram, SecretRenewer};
-use crate::session::outcome::Notice;
+use crate::session::outcome::{Notice, Outcome};
 use crate::session::passed::PassedDescriptor;
 use crate::session::streams::Stdio;
+use crate::state::sandboxes::{SandboxRecord, Sandboxes, StayPlan};
 
 /// One run of a plan, as the caller asks for it.
 pub struct Launch<'a> {
@@ -44,8 +46,29 @@ pub struct Launch<'a> {
     pub engines: &'a engine::surroundings::Surroundings,
     /// The process that everything is to end with.
     pub parent: Option<&'a Parent>,
+    /// How the sandbox is to stay; `None` where it ends with its command.
+    pub stay: Option<StayLaunch<'a>>,
     /// Told what happens while the sandbox runs.
     pub notice: &'a mut dyn FnMut(Notice),
+}
+
+/// A sandbox that is to stay, as the caller asks for it.
+#[derive(Clone, Copy)]
+pub struct StayLaunch<'a> {
+    pub plan: StayPlan,
+    /// Where sandboxes that stay are kept.
+    pub sandboxes: &'a Sandboxes,
+    /// What the caller has locked, and the sandbox keeps locked for as long as it lives.
+    pub held: &'a [BorrowedFd<'a>],
+}
+
+/// What became of a launch.
+#[derive(Debug)]
+pub enum Launched {
+    /// The command has ended, and so has its sandbox.
+    Ended(Outcome),
+    /// The sandbox runs, and stays.
+    Stays(Box<SandboxRecord>),
 }
 
 /// A second command in a sandbox that runs, as the caller asks for it.

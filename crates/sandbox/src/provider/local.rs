@@ -39,6 +39,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     let mut captures = match streams {
         streams::Stdio::Inherit => Vec::new(),
+        streams::Stdio::Logged | streams::Stdio::Null => {
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            Vec::new()
+        }
         streams::Stdio::Capture => {
             let open = || {
                 Capture::open(plan.limits.output_bytes)
@@ -63,6 +67,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         output,
         detected: Vec::new(),
         egress: None,
+        usage: None,
         duration: began.elapsed(),
     };
     let command_name = name.to_string_lossy().into_owned();

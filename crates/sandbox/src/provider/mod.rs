@@ -2,7 +2,7 @@
 
 use policy::plan::{Plan, Provider};
 
-use self::launch::{Exec, Launch};
+use self::launch::{Exec, Launch, Launched};
 use crate::host::identity::Identity;
 use crate::session::error::StartError;
 use crate::session::outcome::Outcome;
@@ -21,13 +21,18 @@ pub fn exec(exec: Exec<'_>) -> Result<Outcome, StartError> {
     container::exec::run(exec)
 }
 
-/// Runs a plan to its end.
-pub fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
+/// Runs a plan to its end, or until its sandbox stays.
+pub fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     refuse_under_sudo(launch.plan, launch.caller)?;
-    match launch.plan.provider {
-        Provider::Native => native::run(launch),
-        Provider::Local => local::run(launch),
-        Provider::Docker | Provider::Podman => container::run(launch),
+    match (launch.plan.provider, launch.stay) {
+        (Provider::Native, _) => native::run(launch),
+        (Provider::Local, None) => local::run(launch).map(Launched::Ended),
+        (Provider::Docker | Provider::Podman, None) => container::run(launch).map(Launched::Ended),
+        (provider, Some(_)) => Err(StartError::refused(
+            format!("a sandbox of the provider {provider} that stays"),
+            "this is not built yet",
+            "--provider native, or `run` without --detach",
+        )),
     }
 }
 

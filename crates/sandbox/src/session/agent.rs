@@ -1,5 +1,6 @@
 //! Who the agent is on the host.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use confine::init::clone::{AgentIdentity, Ids};
@@ -19,13 +20,18 @@ pub(crate) struct Agent {
     /// Whether that user is nobody on this host, so that files have to be mapped to their owners.
     pub(crate) is_unallocated: bool,
     /// An id of the range is ours only while it is locked.
-    _lock: Option<HostUid>,
+    lock: Option<HostUid>,
 }
 
 impl Agent {
     /// Returns whose its streams are.
     pub(crate) fn owner(&self) -> Owner {
         Owner { uid: self.uid, gid: self.gid }
+    }
+
+    /// Returns what its id is locked through, if it is: see [`HostUid::leave`].
+    pub(crate) fn leave(self) -> Option<OwnedFd> {
+        self.lock.and_then(HostUid::leave)
     }
 }
 
@@ -38,7 +44,7 @@ impl Agent {
             uid: id,
             gid: id,
             is_unallocated: false,
-            _lock: None,
+            lock: None,
         }
     }
 }
@@ -54,7 +60,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
             uid,
             gid,
             is_unallocated: false,
-            _lock: None,
+            lock: None,
         });
     }
     if caller.uid != 0 && caller.gid != 0 {
@@ -64,7 +70,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
             uid,
             gid,
             is_unallocated: false,
-            _lock: None,
+            lock: None,
         });
     }
     let claimed = Free::on_this_host().and_then(|free| HostUid::claim(locks, &free)).map_err(|error| {
@@ -80,6 +86,6 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
         uid,
         gid: uid,
         is_unallocated: true,
-        _lock: Some(claimed),
+        lock: Some(claimed),
     })
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -259,6 +260,11 @@ impl<'a> Boundaries<'a> {
     /// Leaves the record of this run to the next command, which clears up what this one cannot.
     pub(crate) fn leave_record(&self) {
         self.kept.leave();
+    }
+
+    /// Returns what says that this run lives: see [`Kept::lock`].
+    pub(crate) fn lock(&self) -> Option<BorrowedFd<'_>> {
+        self.kept.lock()
     }
 
     /// Adds what was protected to a report.

@@ -29,7 +29,7 @@ use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
 use crate::host::programs::DIRECTORY;
 use crate::host::terminal::Signals;
-use crate::provider::init_spec::entry;
+use crate::session::environment::entry;
 use crate::state::directory::StateDir;
 use crate::state::record::{RecordError, RunId};
 

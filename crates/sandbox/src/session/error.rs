@@ -7,6 +7,7 @@ use policy::plan::Layer;
 use crate::engine::error::EngineError;
 use crate::secrets::SecretError;
 use crate::state::record::RecordError;
+use crate::state::sandboxes::SandboxError;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,9 @@ pub enum StartError {
     /// The value of a secret cannot be had.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// A sandbox that stays cannot be made or used.
+    #[error(transparent)]
+    Sandbox(SandboxError),
     /// A required layer cannot be enforced here.
     #[error("layer {layer} is required and cannot be enforced: {reason}")]
     Layer { layer: Layer, reason: String, remedy: String },
@@ -51,5 +55,14 @@ impl StartError {
     /// Makes an error of the records the failure of a start.
     pub(crate) fn recorded(error: RecordError) -> Self {
         Self::step("using the state directory")(io::Error::other(error))
+    }
+}
+
+impl From<SandboxError> for StartError {
+    fn from(error: SandboxError) -> Self {
+        match error {
+            SandboxError::State(error) => Self::recorded(error.into()),
+            error => Self::Sandbox(error),
+        }
     }
 }

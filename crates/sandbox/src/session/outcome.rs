@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use confine::protocol::{EgressCounts, Ending, Shortage};
+use confine::protocol::{EgressCounts, Ending, Shortage, Usage};
 use confine::report::Report;
 use policy::plan::Plan;
 use policy::text::escape;
@@ -59,6 +59,8 @@ pub struct Outcome {
     pub detected: Vec<Finding>,
     /// What has passed through the egress proxy, where there was one.
     pub egress: Option<EgressCounts>,
+    /// What it has used, where that was counted.
+    pub usage: Option<Usage>,
     /// From the start of the agent to its end.
     pub duration: Duration,
 }

@@ -4,12 +4,23 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use confine::protocol::{FilesystemType, MountStep, Step};
+use confine::protocol::{Failure, FilesystemType, MountStep, Step};
 use policy::plan::{Layer, Provider};
 use rustix::io::Errno;
 
 use crate::host::cgroups;
 use crate::session::error::StartError;
+
+/// Explains what PID 1 has reported as the reason why it started nothing.
+pub(crate) fn failure(provider: Provider, failure: Failure) -> StartError {
+    match failure {
+        Failure::Layer(missing) => layer(provider, missing.layer, missing.reason),
+        Failure::Step { step, errno, message } => {
+            let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
+            failed_step(&step, source)
+        }
+    }
+}
 
 /// Explains why a namespace was refused: by `clone3` itself, by the map of users, or by a namespace that PID 1 makes.
 pub(crate) fn entering(source: io::Error) -> StartError {

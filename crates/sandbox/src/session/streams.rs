@@ -8,6 +8,7 @@ use policy::plan::{FileId, Plan};
 use policy::rules::limits::Bytes;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
 
 use confine::process::terminal::{self, Pty};
 use confine::protocol::{Grant, LandlockAccess, Passed};
@@ -28,6 +29,10 @@ pub enum Stdio {
     Inherit,
     /// Output is captured, bounded by the plan's `output_bytes`; input is empty.
     Capture,
+    /// Output goes into pipes that somebody else reads; input is empty. For a command that outlives this process.
+    Logged,
+    /// There is no input, and what is written is dropped.
+    Null,
 }
 
 /// The agent's user and group on the host.
@@ -50,6 +55,8 @@ pub(crate) struct Streams {
     pub(crate) terminal: [bool; 3],
     /// Standard output and error, where they are captured.
     pub(crate) captures: Option<[Capture; 2]>,
+    /// What standard output and error are read from, where they are logged.
+    pub(crate) logged: Vec<OwnedFd>,
     /// What leads from and to the caller's pipes.
     pub(crate) pipes: Pipes<'static>,
 }
@@ -110,6 +117,37 @@ impl Streams {
                     caller,
                     terminal: [false; 3],
                     captures: Some([stdout, stderr]),
+                    logged: Vec::new(),
+                    pipes: Pipes::default(),
+                })
+            }
+            Stdio::Null => {
+                let null = || Ok::<_, StartError>(Inside::Made(null().map_err(failed)?));
+                Ok(Self {
+                    inside: vec![null()?, null()?, null()?],
+                    passed: Vec::new(),
+                    relayed: Vec::new(),
+                    caller,
+                    terminal: [false; 3],
+                    captures: None,
+                    logged: Vec::new(),
+                    pipes: Pipes::default(),
+                })
+            }
+            Stdio::Logged => {
+                let pipe = || -> io::Result<(OwnedFd, Inside)> {
+                    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+                    Ok((reader, Inside::Made(give(writer, agent)?)))
+                };
+                let ((stdout, out), (stderr, err)) = (pipe().map_err(failed)?, pipe().map_err(failed)?);
+                Ok(Self {
+                    inside: vec![Inside::Made(null().map_err(failed)?), out, err],
+                    passed: Vec::new(),
+                    relayed: Vec::new(),
+                    caller,
+                    terminal: [false; 3],
+                    captures: None,
+                    logged: vec![stdout, stderr],
                     pipes: Pipes::default(),
                 })
             }
@@ -121,6 +159,7 @@ impl Streams {
                     caller,
                     terminal: [false; 3],
                     captures: None,
+                    logged: Vec::new(),
                     pipes: Pipes::default(),
                 };
                 for (at, name) in (0..).zip(["input", "output", "error"]) {

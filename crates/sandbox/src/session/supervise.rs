@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use confine::protocol::{ControlSocket, Event, Failure, Request, Shortage};
+use confine::protocol::{ControlSocket, Event, Request, Shortage, Usage};
 use confine::report::Report;
 use nix::sys::signal::Signal;
 use policy::plan::{Network, Plan, Provider, Socket};
@@ -59,6 +59,8 @@ pub(crate) struct Ended {
     pub(crate) output: Option<Output>,
     /// What the command was short of.
     pub(crate) shortages: Vec<Shortage>,
+    /// What it has used, where somebody inside has counted.
+    pub(crate) usage: Option<Usage>,
 }
 
 impl Ended {
@@ -93,6 +95,8 @@ pub(crate) struct Watch<'a> {
     /// Who is on the other side.
     pub(crate) gone: Gone<'a>,
     pub(crate) timeout: Option<Duration>,
+    /// The deadline that is enforced inside, beside the command.
+    pub(crate) timeout_inside: Option<Duration>,
     /// The sockets of the host that the agent may connect to, and as whom.
     pub(crate) sockets: Option<(&'a [Socket], Identity)>,
     /// The egress proxy, where there is one.
@@ -112,6 +116,7 @@ struct State {
     namespaces: BTreeMap<String, u64>,
     end: Option<End>,
     shortages: Vec<Shortage>,
+    usage: Option<Usage>,
     /// Ways to sockets of the host, once the agent has any.
     sockets: Option<SocketRelays>,
     started: bool,
@@ -152,6 +157,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         namespaces: BTreeMap::new(),
         end: None,
         shortages: Vec::new(),
+        usage: None,
         sockets: None,
         started: false,
         deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
@@ -255,8 +261,8 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         (_, _, Some(end)) => end,
         (_, _, None) => End::Signaled(Signal::SIGKILL as i32),
     };
-    let State { report, namespaces, shortages, .. } = state;
-    Ok(Ended { end, report, namespaces, output, shortages })
+    let State { report, namespaces, shortages, usage, .. } = state;
+    Ok(Ended { end, report, namespaces, output, shortages, usage })
 }
 
 fn supervise_error(source: io::Error) -> StartError {
@@ -469,13 +475,7 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
         }
     }
     match event {
-        Some(Event::Failed(Failure::Layer(missing))) => {
-            Err(remedy::layer(watch.provider, missing.layer, missing.reason))
-        }
-        Some(Event::Failed(Failure::Step { step, errno, message })) => {
-            let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
-            Err(remedy::failed_step(&step, source))
-        }
+        Some(Event::Failed(failure)) => Err(remedy::failure(watch.provider, failure)),
         Some(Event::Terminal) => {
             let master = watch.control.take_descriptors().pop();
             let master =
@@ -509,6 +509,17 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
         Some(Event::Short(shortage)) => {
             state.shortages.push(shortage);
             Ok(())
+        }
+        Some(Event::TimedOut) => {
+            state.timed_out = watch.timeout_inside;
+            Ok(())
+        }
+        Some(Event::Used(usage)) => {
+            state.usage = Some(usage);
+            Ok(())
+        }
+        Some(Event::Ready | Event::Stays) => {
+            Err(event_error(io::Error::other("a sandbox stays that was to end")))
         }
         Some(Event::Ended(ending)) => {
             state.end = Some(ending.into());
@@ -566,6 +577,7 @@ mod tests {
             relay: None,
             gone: Gone::Sandbox,
             timeout,
+            timeout_inside: None,
             sockets: None,
             egress: None,
             attendance: Attendance::new(None),

@@ -53,7 +53,14 @@ pub struct StateDir {
 /// Holds a lock of the state directory until it is dropped, or its process is gone.
 #[derive(Debug)]
 #[must_use = "the lock ends when this is dropped"]
-pub(crate) struct Lock(#[expect(dead_code, reason = "the lock lives as long as the descriptor")] OwnedFd);
+pub(crate) struct Lock(OwnedFd);
+
+impl AsFd for Lock {
+    /// Returns what is locked: whoever has a copy keeps the lock, too.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 /// Whether whoever holds a file is still there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -178,35 +185,38 @@ impl StateDir {
     /// It is not forced to disk. Nothing here means anything after the machine has gone down, save trust, and
     /// trust that is lost is asked for again.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), StateError> {
-        self.replace(name, content, |_| {}).map(drop)
+        self.replace(name, content, |_| Ok(()))
     }
 
     /// Writes a file like [`Self::write`], and holds it until the lock is dropped or its process is gone, however it
     /// ends. Whoever reads it, in whatever namespace, sees whether it is held.
     pub(crate) fn write_held(&self, name: &str, content: &[u8]) -> Result<Lock, StateError> {
-        // Before it has its name nobody else can hold it. Where there are no locks, readers see that.
-        let hold = |file: &OwnedFd| {
-            let _ = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+        // Before it has its name nobody else can hold it. Where there are no locks, readers see that. The lock is that of a
+        // file which can only be read: whoever it is passed on to cannot change what it says.
+        let hold = |draft: &str| {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = rustix::fs::openat(&self.directory, draft, flags, Mode::empty())?;
+            let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+            Ok(file)
         };
         self.replace(name, content, hold).map(Lock)
     }
 
-    fn replace(
+    fn replace<T>(
         &self,
         name: &str,
         content: &[u8],
-        before: impl FnOnce(&OwnedFd),
-    ) -> Result<OwnedFd, StateError> {
+        before: impl FnOnce(&str) -> io::Result<T>,
+    ) -> Result<T, StateError> {
         let _acting = self.acting(name)?;
         let draft = draft_name(name);
-        let write = || -> io::Result<OwnedFd> {
+        let write = || -> io::Result<T> {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = rustix::fs::openat(&self.directory, &draft, flags, Mode::RUSR | Mode::WUSR)?;
-            before(&file);
-            let mut file = File::from(file);
-            file.write_all(content)?;
+            let held = before(&draft)?;
+            File::from(file).write_all(content)?;
             rustix::fs::renameat(&self.directory, &draft, &self.directory, name)?;
-            Ok(file.into())
+            Ok(held)
         };
         write().map_err(|source| {
             // The draft is of no use; that it cannot be removed adds nothing to why it could not be written.
@@ -220,6 +230,15 @@ impl StateDir {
         let _acting = self.acting(name)?;
         let file = small_file::open_to_write(&self.directory, name, OFlags::WRONLY);
         file.map(File::from).map_err(|source| self.failed("open", name, source))
+    }
+
+    /// Makes an empty file to read and to write in. One that is there already is an error.
+    pub(crate) fn create_new(&self, name: &str) -> Result<File, StateError> {
+        let _acting = self.acting(name)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)
+            .map(File::from)
+            .map_err(|errno| self.failed("create", name, errno.into()))
     }
 
     /// Listens on a new socket. Whoever finds its name can connect to it already.

@@ -72,7 +72,7 @@ pub struct OpenHome {
     path: PathBuf,
     files: OwnedFd,
     directory: StateDir,
-    _lock: File,
+    lock: File,
 }
 
 /// What is mounted in a home directory.
@@ -120,7 +120,7 @@ impl Homes {
         if let Some(project) = project {
             directory.write(PROJECT, project.as_os_str().as_bytes())?;
         }
-        Ok(OpenHome { name: name.to_owned(), path: path_of(&directory), files, directory, _lock: lock })
+        Ok(OpenHome { name: name.to_owned(), path: path_of(&directory), files, directory, lock })
     }
 
     /// Lists all of them, by name.
@@ -187,6 +187,11 @@ impl Homes {
 }
 
 impl OpenHome {
+    /// Returns what says that it is in use: whoever has a copy of it keeps it so.
+    pub fn lock(&self) -> BorrowedFd<'_> {
+        self.lock.as_fd()
+    }
+
     /// Returns where it is on the host.
     pub fn path(&self) -> &Path {
         &self.path

@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use policy::plan::{FileId, Protect};
@@ -140,7 +141,7 @@ pub struct Kept<'a> {
     runs: &'a Runs,
     file: Option<String>,
     stays: Cell<bool>,
-    _lock: Option<Lock>,
+    lock: Option<Lock>,
 }
 
 /// What was found among the records.
@@ -156,6 +157,11 @@ impl Kept<'_> {
     /// Keeps the record on disk, so that the next command finds it.
     pub fn leave(&self) {
         self.stays.set(true);
+    }
+
+    /// Returns what says that the run lives, if it has a record: whoever has a copy of it lets it live on.
+    pub(crate) fn lock(&self) -> Option<BorrowedFd<'_>> {
+        self.lock.as_ref().map(AsFd::as_fd)
     }
 }
 
@@ -198,7 +204,7 @@ impl Runs {
     /// Keeps a record until the guard is dropped. Writes nothing where there is nothing to remember.
     pub fn keep(&self, record: &Record) -> Result<Kept<'_>, RecordError> {
         if record.boundaries.is_empty() && record.cgroups.is_empty() && record.placed.is_none() {
-            return Ok(Kept { runs: self, file: None, stays: Cell::new(false), _lock: None });
+            return Ok(Kept { runs: self, file: None, stays: Cell::new(false), lock: None });
         }
         let file = file_name(&record.id);
         let text = serde_json::to_vec(record).map_err(|error| StateError::File {
@@ -207,7 +213,7 @@ impl Runs {
             source: error.into(),
         })?;
         let lock = self.0.write_held(&file, &text)?;
-        Ok(Kept { runs: self, file: Some(file), stays: Cell::new(false), _lock: Some(lock) })
+        Ok(Kept { runs: self, file: Some(file), stays: Cell::new(false), lock: Some(lock) })
     }
 
     /// Lists the records whose clients are dead, and only the owner's of this directory.

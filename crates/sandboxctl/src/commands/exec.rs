@@ -12,6 +12,7 @@ use sandbox::provider::launch::Exec;
 use sandbox::session::attendance::Parent;
 use sandbox::session::outcome::Notice;
 use sandbox::session::streams::Stdio;
+use sandbox::state::sandboxes::SandboxError;
 
 use super::run::Sources;
 use crate::cli::{self, ExecArgs, Format, KeyFlags, PlanRequest};
@@ -27,16 +28,32 @@ pub(crate) fn exec(
     parent: io::Result<Parent>,
     args: ExecArgs,
 ) -> Result<ExitCode, CommandError> {
-    let ExecArgs { source, env, workdir, timeout, life, provider, name, habits, argv } = args;
-    habits.check()?;
-    let parent = super::run::parent(life, parent)?;
+    args.habits.check()?;
+    let parent = super::run::parent(args.life, parent)?;
+    // A sandbox that stays is found without asking an engine.
+    if matches!(args.provider, None | Some(cli::ExecProvider::Native)) {
+        let sandboxes = super::sandboxes::open(&context)?;
+        match (sandboxes.lookup(&args.name)?, args.provider) {
+            (Some(sandbox), _) => {
+                return super::sandboxes::exec::exec(ui, context, parent.as_ref(), &sandbox, args);
+            }
+            (None, Some(_)) => return Err(SandboxError::NotFound(args.name).into()),
+            (None, None) => {}
+        }
+    }
+    let ExecArgs { source, env, workdir, timeout, provider, detach, name, argv, .. } = args;
+    if detach {
+        return Err(CommandError::unsupported("exec --detach in the container of a `run`")
+            .hint("without it, `exec` waits until the command has ended"));
+    }
 
     // 1. Where it runs, no configuration has to know.
     let sandbox = find(&SandboxQuery {
         name: &name,
-        engine: provider.map(|provider| match provider {
-            cli::EngineFlag::Docker => EngineKind::Docker,
-            cli::EngineFlag::Podman => EngineKind::Podman,
+        engine: provider.and_then(|provider| match provider {
+            cli::ExecProvider::Docker => Some(EngineKind::Docker),
+            cli::ExecProvider::Podman => Some(EngineKind::Podman),
+            cli::ExecProvider::Native => None,
         }),
         owner: context.caller,
         own: &context.own(),
@@ -93,7 +110,14 @@ pub(crate) fn exec(
     let (code, failure) = super::run::exit_of(&outcome.end, loaded.plan.provider);
     match (ui.format(), &failure) {
         (Format::Json, _) => {
-            ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), &warnings))?;
+            ui.json(&output::run(
+                &loaded.plan,
+                loaded.config.as_deref(),
+                &outcome,
+                code,
+                failure.as_ref(),
+                &warnings,
+            ))?;
         }
         (Format::Text, Some(failure)) => ui.failure(failure),
         (Format::Text, None) => {}

@@ -25,6 +25,7 @@ mod not_found;
 mod plan;
 mod policy;
 mod run;
+mod sandboxes;
 mod shell;
 mod trust;
 
@@ -42,6 +43,15 @@ pub(crate) fn run(
         // No part of it needs root: whoever may use the engine may build, and reads and writes their own files.
         CliCommand::Build(Deferred(args)) => build::build(ui, &Context::gather_as_caller()?, &args),
         CliCommand::Run(Deferred(args)) => run::run(ui, Context::gather()?, parent, args),
+        CliCommand::Create(Deferred(args)) => run::create(ui, Context::gather()?, args),
+        CliCommand::Ls(args) => sandboxes::ls::ls(ui, &Context::gather()?, &args),
+        CliCommand::Inspect(args) => sandboxes::inspect::inspect(ui, &Context::gather()?, &args),
+        CliCommand::Logs(args) => sandboxes::logs::logs(ui, &Context::gather()?, &args),
+        CliCommand::Wait(args) => sandboxes::wait::wait(ui, &Context::gather()?, &args),
+        CliCommand::Touch(args) => sandboxes::touch::touch(ui, &Context::gather()?, &args),
+        CliCommand::Stop(args) => sandboxes::stop::stop(ui, &Context::gather()?, &args),
+        CliCommand::Rm(args) => sandboxes::rm::rm(ui, &Context::gather()?, &args),
+        CliCommand::Prune => sandboxes::rm::prune(ui, &Context::gather()?),
         CliCommand::Exec(Deferred(args)) => exec::exec(ui, Context::gather()?, parent, args),
         CliCommand::Shell(Deferred(args)) => shell::shell(ui, Context::gather()?, parent, &args),
         CliCommand::Plan(Deferred(args)) => plan::plan(ui, &Context::gather()?, args),

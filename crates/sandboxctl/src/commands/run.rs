@@ -1,6 +1,6 @@
 //! `run`: one fresh sandbox, removed afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -18,7 +18,7 @@ use sandbox::boundary::detect::finding::lines;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
-use sandbox::provider::launch::Launch;
+use sandbox::provider::launch::{Launch, Launched, StayLaunch};
 use sandbox::provider::native::early::EarlyInit;
 use sandbox::secrets::{self, SecretError, SecretFailure, SecretValue, SourceContext};
 use sandbox::session::attendance::Parent;
@@ -26,11 +26,14 @@ use sandbox::session::egress::{EgressProgram, Living, Questions};
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::passed::PassedDescriptor;
 use sandbox::session::streams::Stdio;
+use sandbox::state::homes::OpenHome;
+use sandbox::state::sandboxes::{FirstCommand, Phase, SandboxError, SandboxRecord, StayPlan, StayingSandbox};
+use serde_json::json;
 use tracing::{debug, info};
 
 use super::egress::Asker;
 use super::{git_config, not_found};
-use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
+use crate::cli::{CreateArgs, Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
@@ -49,9 +52,7 @@ pub(crate) fn run(
     args: RunArgs,
 ) -> Result<ExitCode, CommandError> {
     if args.detach {
-        return Err(
-            CommandError::unsupported("--detach").hint("without it, `run` waits until the command has ended")
-        );
+        return detach(ui, context, args);
     }
     args.habits.check()?;
     let asker = args.ask.then(|| Asker::find(ui)).transpose()?;
@@ -62,8 +63,89 @@ pub(crate) fn run(
         load::plan(ui, &context, &args.request, args.argv, &mut |provider| early.on_known(provider))?;
     let early = early.init;
     loaded.plan.agent.pass_fd = args.pass.numbers;
-    let start = Start { early, passed, parent: parent.as_ref(), asker: asker.as_ref() };
+    let start = Start { early, passed, parent: parent.as_ref(), asker: asker.as_ref(), stay: None };
     carry_out(ui, context, loaded, start, &args.show)
+}
+
+/// Runs the command in a sandbox that stays until it has ended.
+fn detach(ui: &Ui, context: Context, args: RunArgs) -> Result<ExitCode, CommandError> {
+    let asked = [
+        (args.ask, "--ask", "`sandboxctl egress ask` asks in another terminal"),
+        (args.life.die_with_parent, "--die-with-parent", "a sandbox that stays ends with nobody"),
+        (!args.pass.numbers.is_empty(), "--pass-fd", "what is open here may end before the sandbox does"),
+    ];
+    if let Some((_, flag, why)) = asked.into_iter().find(|(is_asked, ..)| *is_asked) {
+        return Err(CommandError::message(Code::UsageInvalid, format_args!("{flag} with --detach")).hint(why));
+    }
+    let loaded = load::plan(ui, &context, &args.request, args.argv, &mut |_| ())?;
+    stay(ui, context, loaded, FirstCommand::Run, &args.show)
+}
+
+/// `create`: makes a sandbox that waits for commands.
+pub(crate) fn create(ui: &Ui, context: Context, args: CreateArgs) -> Result<ExitCode, CommandError> {
+    let loaded = load::plan(ui, &context, &args.request, Vec::new(), &mut |_| ())?;
+    if args.reuse {
+        if let Some(found) = super::sandboxes::open(&context)?.lookup(&loaded.plan.name)? {
+            return reuse(ui, &found, &loaded.plan);
+        }
+    }
+    stay(ui, context, loaded, FirstCommand::None, &args.show)
+}
+
+/// Uses a sandbox that is there, if it was made from the same plan.
+fn reuse(ui: &Ui, found: &StayingSandbox, plan: &Plan) -> Result<ExitCode, CommandError> {
+    let (theirs, ours) = (json!(found.record.plan), json!(plan));
+    let keys = ours.as_object().into_iter().chain(theirs.as_object()).flat_map(|object| object.keys());
+    let differing: BTreeSet<&String> = keys.filter(|key| theirs.get(key) != ours.get(key)).collect();
+    if !differing.is_empty() {
+        let differing: Vec<_> = differing.into_iter().map(String::as_str).collect();
+        let (name, what) = (found.name(), differing.join(", "));
+        let message = format!("sandbox \"{name}\" was made from something else: {what} differ");
+        return Err(CommandError::message(Code::NameInUse, message)
+            .details(json!({ "differing": differing }))
+            .hint("`sandboxctl inspect` shows what it was made from, `sandboxctl plan` what it would be made from"));
+    }
+    if found.phase != Phase::Running {
+        let (name, phase) = (found.name().to_owned(), found.phase);
+        return Err(SandboxError::Phase { name, phase, action: "be reused" }.into());
+    }
+    made(ui, &found.record, "reused")
+}
+
+/// Prints the name of a sandbox that stays.
+fn made(ui: &Ui, record: &SandboxRecord, how: &str) -> Result<ExitCode, CommandError> {
+    ui.data(
+        &json!({ "sandbox": {
+            "name": record.name,
+            "id": record.id,
+            "provider": record.plan.provider,
+            "made": how,
+            "report": record.started.as_ref().map(|started| &started.report),
+        } }),
+        |_| format!("{}\n", record.name),
+    )?;
+    Ok(ExitCode::Success)
+}
+
+/// Makes a sandbox that stays.
+fn stay(
+    ui: &Ui,
+    context: Context,
+    loaded: Loaded,
+    command: FirstCommand,
+    show: &ShowArgs,
+) -> Result<ExitCode, CommandError> {
+    let lifecycle = loaded.plan.lifecycle;
+    // A limit of time is that of the command, and with it the sandbox ends.
+    let of_command = loaded.plan.limits.timeout.filter(|_| command == FirstCommand::Run);
+    let stay = StayPlan {
+        command,
+        idle_timeout: lifecycle.idle_timeout,
+        max_duration: lifecycle.max_duration.into_iter().chain(of_command).min(),
+        log_bytes: loaded.plan.limits.output_bytes.0,
+    };
+    let start = Start { early: None, passed: Vec::new(), parent: None, asker: None, stay: Some(stay) };
+    carry_out(ui, context, loaded, start, show)
 }
 
 /// PID 1 of the sandbox, which is started as soon as it is known that there will be one of ours.
@@ -108,6 +190,8 @@ pub(super) struct Start<'a> {
     pub(super) passed: Vec<PassedDescriptor>,
     pub(super) parent: Option<&'a Parent>,
     pub(super) asker: Option<&'a Asker>,
+    /// How the sandbox is to stay, if it is.
+    pub(super) stay: Option<StayPlan>,
 }
 
 /// Runs a plan, or shows it when that is all the caller wants.
@@ -118,7 +202,7 @@ pub(super) fn carry_out(
     start: Start<'_>,
     show: &ShowArgs,
 ) -> Result<ExitCode, CommandError> {
-    let Start { early, passed: descriptors, parent, asker } = start;
+    let Start { early, passed: descriptors, parent, asker, stay } = start;
     if asker.is_some() && !matches!(loaded.plan.network, Network::Allowlist { .. }) {
         let message = "--ask: there is nothing to ask about, because the network is no allow-list of hosts";
         return Err(CommandError::message(Code::UsageInvalid, message)
@@ -133,7 +217,9 @@ pub(super) fn carry_out(
         let (host, guest) = (escape::path(&boundary.host), escape::path(&boundary.guest));
         debug!(%host, %guest, mode = ?boundary.mode, "shares directory \"{}\"", boundary.name);
     }
-    let _home = home::open(&context, &mut loaded.plan, loaded.project.as_deref())?;
+    let home = home::open(&context, &mut loaded.plan, loaded.project.as_deref())?;
+    let held: Vec<_> = home.iter().map(OpenHome::lock).collect();
+    let sandboxes = stay.map(|_| super::sandboxes::open(&context)).transpose()?;
     let programs = std::mem::take(&mut loaded.programs);
     let loaded = &loaded;
     let plan = &loaded.plan;
@@ -202,6 +288,11 @@ pub(super) fn carry_out(
         }),
         engines: &engines,
         parent,
+        stay: stay.zip(sandboxes.as_ref()).map(|(plan, sandboxes)| StayLaunch {
+            plan,
+            sandboxes,
+            held: &held,
+        }),
         notice: &mut |notice| match notice {
             Notice::Started(report) => {
                 for finding in &report.0 {
@@ -211,7 +302,7 @@ pub(super) fn carry_out(
                 warn_of_weak_layers(&mut lock().0, loaded, &report);
             }
             Notice::Detected(finding) => {
-                warn(made(&finding));
+                warn(self::finding(&finding));
                 noticed.push(finding.path);
             }
             Notice::Warning(warning) => match plan.provider {
@@ -225,7 +316,16 @@ pub(super) fn carry_out(
     let (shown, mut warnings) = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
     drop(shown);
     asker.inspect(|asker| asker.finish());
-    let outcome = started?;
+    let outcome = match started? {
+        Launched::Ended(outcome) => outcome,
+        Launched::Stays(record) => {
+            if show.report {
+                let report = record.started.as_ref().map(|started| report::table(&started.report));
+                ui::print(report.unwrap_or_default().trim_end());
+            }
+            return self::made(ui, &record, "created");
+        }
+    };
     if let Some(reached) = reached_limit(&outcome.end, &plan.limits) {
         ui.warning(&reached);
         warnings.push(reached);
@@ -246,7 +346,8 @@ pub(super) fn carry_out(
     });
     match ui.format() {
         Format::Json => {
-            let object = output::run(loaded, &outcome, code, failure.as_ref(), &warnings);
+            let object =
+                output::run(plan, loaded.config.as_deref(), &outcome, code, failure.as_ref(), &warnings);
             // After events, it is one line as they are.
             if asker.is_some() { ui.json_line(&object)? } else { ui.json(&object)? }
         }
@@ -254,7 +355,7 @@ pub(super) fn carry_out(
             // What was noticed while it ran has been said.
             let new = outcome.detected.iter().filter(|finding| !noticed.contains(&finding.path));
             for line in lines(new) {
-                ui.warning(made(line));
+                ui.warning(self::finding(line));
             }
             if show.report {
                 ui::print(report::table(&outcome.report).trim_end());
@@ -268,7 +369,7 @@ pub(super) fn carry_out(
 }
 
 /// Describes what the agent did.
-fn made(finding: impl fmt::Display) -> String {
+pub(super) fn finding(finding: impl fmt::Display) -> String {
     format!("the agent has made {finding}")
 }
 

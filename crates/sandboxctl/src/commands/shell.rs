@@ -32,7 +32,7 @@ pub(crate) fn shell(
     }
     let early = early.init;
     loaded.plan.agent.pass_fd.clone_from(&args.pass.numbers);
-    let start = super::run::Start { early, passed, parent: parent.as_ref(), asker: None };
+    let start = super::run::Start { early, passed, parent: parent.as_ref(), asker: None, stay: None };
     super::run::carry_out(ui, context, loaded, start, &args.show)
 }
 

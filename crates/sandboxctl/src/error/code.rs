@@ -65,6 +65,8 @@ codes! {
     NameInUse = "sandbox.name_in_use", Failed, Retry::Never, "there is a sandbox of this name";
     SandboxNotFound = "sandbox.not_found", Failed, Retry::Never, "there is no sandbox of this name";
     SandboxAmbiguous = "sandbox.ambiguous", Failed, Retry::Never, "more than one sandbox has this name";
+    SandboxState = "sandbox.state", Failed, Retry::Never, "the sandbox is not in a state in which that can be done";
+    SandboxUnreachable = "sandbox.unreachable", Failed, Retry::Later, "PID 1 of the sandbox does not answer";
     HomeNotFound = "home.not_found", Failed, Retry::Never, "there is no home directory of this name";
     HomeInUse = "home.in_use", Failed, Retry::Later, "a sandbox has the home directory";
     EgressNone = "egress.none", Failed, Retry::Never, "the sandbox has no allow-list of hosts";

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::macros::settings;
-use crate::config::form::Lifetime;
-use crate::config::key::{Key, Support, TrustRule, ValueKind};
+use crate::config::form::TimeLimit;
+use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] =
@@ -13,11 +13,29 @@ pub(super) const TABLE: &[Key] =
 settings! {
     /// `[lifecycle]`
     table LifecycleTable at "lifecycle." {
-        idle_timeout: Duration as Lifetime = {
-            doc: "How long a sandbox without a session stays alive.",
+        idle_timeout: Option<Duration> as TimeLimit = {
+            doc: "How long a sandbox that stays waits for a command before it ends.",
             trust: TrustRule::Free,
+            default: "\"unlimited\"",
             example: "\"15m\"",
-            status: Support::NotYet("every value"),
+            flag: Some(Flag {
+                long: "idle-timeout",
+                short: None,
+                value: "TIME",
+                help: "How long a sandbox that stays waits for a command before it ends",
+            }),
+        }
+        max_duration: Option<Duration> as TimeLimit = {
+            doc: "How old a sandbox that stays gets: then it ends, whatever runs in it.",
+            trust: TrustRule::Free,
+            default: "\"unlimited\"",
+            example: "\"8h\"",
+            flag: Some(Flag {
+                long: "max-duration",
+                short: None,
+                value: "TIME",
+                help: "How old a sandbox that stays gets",
+            }),
         }
     }
 }

@@ -23,9 +23,9 @@ use crate::engine::error::EngineError;
 use crate::engine::kind::Rights;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
-use crate::provider::init_spec;
 use crate::provider::launch::Exec;
 use crate::session::attendance::{Attendance, refuse_deserted};
+use crate::session::environment::umask;
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Notice, Outcome};
 use crate::session::streams::{OwnTerminal, Owner, Streams};
@@ -61,7 +61,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment::of(plan, &image, &secrets, variables)?,
         workdir: plan.agent.workdir.clone(),
-        umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
+        umask: umask().map_err(StartError::step("reading the umask of this process"))?,
         process_limits: ProcessLimits::of(&plan.limits),
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
         user: if seen.user() == Some((0, 0)) { ExecUser::NamespaceRoot } else { ExecUser::Agent },
@@ -127,6 +127,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
             relay,
             gone: Gone::Exec(&exit),
             timeout: plan.limits.timeout,
+            timeout_inside: None,
             sockets: None,
             egress: None,
             attendance: Attendance::new(parent),
@@ -154,6 +155,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         output: ended.output,
         detected: Vec::new(),
         egress: None,
+        usage: None,
         duration,
     })
 }

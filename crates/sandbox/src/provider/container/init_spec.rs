@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use confine::kernel_file::namespace_inode;
-use confine::protocol::{EnvEntry, Expectations, ExpectedMount, InitSpec, ProcessLimits, Rootfs, Terminal};
+use confine::protocol::{
+    CommandSpec, EnvEntry, Expectations, ExpectedMount, InitSpec, ProcessLimits, Rootfs, Terminal,
+};
 use policy::plan::{Layer, Plan};
 use policy::rules::env::{EnvRules, Unnamed};
 use policy::rules::network::egress;
@@ -17,6 +19,7 @@ use super::identity::ContainerUser;
 use crate::engine::image::Image;
 use crate::provider::init_spec;
 use crate::secrets::SecretValue;
+use crate::session::environment::{entry, umask};
 use crate::session::error::StartError;
 use crate::session::streams::{OwnTerminal, Streams};
 
@@ -42,13 +45,16 @@ pub(super) fn of(
             other_mounts: arguments::places(plan, image)
                 .map_err(StartError::step("reading what is mounted"))?,
         },
-        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: environment(plan, image, secrets),
-        workdir: plan.agent.workdir.clone(),
-        umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
-        process_limits: ProcessLimits::of(&plan.limits),
-        terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
-        passed: streams.passed_as(),
+        command: Some(CommandSpec {
+            argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+            env: environment(plan, image, secrets),
+            workdir: plan.agent.workdir.clone(),
+            umask: umask().map_err(StartError::step("reading the umask of this process"))?,
+            process_limits: ProcessLimits::of(&plan.limits),
+            terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
+            passed: streams.passed_as(),
+        }),
+        stay: None,
         sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
         grants: init_spec::grants(plan, &arguments::TMPFS_PATHS)
             .into_iter()
@@ -95,8 +101,6 @@ pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, Secret
     for (name, _) in secrets {
         all.remove(OsStr::new(name));
     }
-    let plain = all.iter().map(|(name, value)| init_spec::entry(name, value.as_bytes()));
-    plain
-        .chain(secrets.iter().map(|(name, value)| init_spec::entry(OsStr::new(name), value.as_bytes())))
-        .collect()
+    let plain = all.iter().map(|(name, value)| entry(name, value.as_bytes()));
+    plain.chain(secrets.iter().map(|(name, value)| entry(OsStr::new(name), value.as_bytes()))).collect()
 }

@@ -63,6 +63,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         streams,
         passed,
         early: _,
+        stay: _,
         caller,
         state,
         own,
@@ -261,6 +262,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         relay,
         gone: Gone::Sandbox,
         timeout: plan.limits.timeout,
+        timeout_inside: None,
         sockets: Some((&plan.sockets, caller)),
         egress: egress.as_mut(),
         attendance: Attendance::new(parent),
@@ -291,6 +293,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         output: ended.output,
         detected: last.detected,
         egress,
+        usage: None,
         duration,
     })
 }

@@ -81,7 +81,7 @@ impl StartedInit {
         let options = CloneOptions { identity: host.agent.identity, streams: host.streams.inside(), cgroup };
         let InitProcess { pid, pidfd, mut control } =
             clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
-        let child = InitChild { pidfd, pid };
+        let child = InitChild { pidfd: Some(pidfd), pid };
         let (mounts, builder) = mount_plan::system_mounts(host.agent.identity.inside())
             .map_err(StartError::step("planning the mounts"))?;
         send(&mut control, &Request::Prepare { mounts, hostname: mount_plan::HOSTNAME.into() }, &[])?;
@@ -91,11 +91,17 @@ impl StartedInit {
 
 /// PID 1 of a sandbox, which ends with this at the latest.
 pub(super) struct InitChild {
-    pidfd: OwnedFd,
+    /// `None` once it is left to itself.
+    pidfd: Option<OwnedFd>,
     pid: i32,
 }
 
 impl InitChild {
+    /// Leaves it to itself: it does not end with this.
+    pub(super) fn leave(mut self) {
+        self.pidfd = None;
+    }
+
     /// Returns its process id, as this process sees it.
     pub(super) fn pid(&self) -> i32 {
         self.pid
@@ -103,11 +109,12 @@ impl InitChild {
 
     /// Kills it, and waits until its namespace has ended: it is no zombie before that has.
     pub(super) fn end(&self) {
+        let Some(pidfd) = &self.pidfd else { return };
         // One that has ended is still ours to collect, so neither call can hit anybody else.
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
+        let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
         let _ = rustix::io::retry_on_intr(|| {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
+            rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), options)
         });
     }
 }
@@ -115,7 +122,9 @@ impl InitChild {
 impl Drop for InitChild {
     fn drop(&mut self) {
         self.end();
-        let _ = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
+        if let Some(pidfd) = &self.pidfd {
+            let _ = rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        }
     }
 }
 

@@ -32,15 +32,16 @@ impl<'a> LimitEnforcement<'a> {
         let mut limits =
             Self { plan, hierarchy, site: Some(site), group: None, attach: None, findings: Vec::new() };
         if comes_first {
-            limits.apply()?;
+            // PID 1 is in them, so nobody finds them empty while it lives.
+            limits.apply(std::process::id())?;
         }
         Ok(limits)
     }
 
-    /// Makes the groups, unless that was done.
-    pub(super) fn apply(&mut self) -> Result<(), StartError> {
+    /// Makes the groups of a process, unless that was done.
+    pub(super) fn apply(&mut self, owner: u32) -> Result<(), StartError> {
         let Some(site) = self.site.take() else { return Ok(()) };
-        (self.group, self.findings) = Cgroup::create(site);
+        (self.group, self.findings) = Cgroup::create_for(site, owner);
         let needs = &self.plan.layers;
         let is_missing = |finding: &&Finding| {
             needs.get(&finding.layer) == Some(&Need::Required) && finding.status != Status::Enforced
@@ -126,6 +127,11 @@ impl<'a> LimitEnforcement<'a> {
             self.attach = None;
             self.remove();
         }
+    }
+
+    /// Leaves the groups to a sandbox that stays: another command sweeps them when that has ended.
+    pub(super) fn leave(mut self) {
+        self.group = None;
     }
 
     fn remove(&mut self) {

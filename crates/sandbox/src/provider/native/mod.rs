@@ -3,14 +3,14 @@
 //! `docs/native.md` lists the same steps in the same order.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use confine::kernel_file::namespace_inode;
 use confine::protocol::{
-    ControlSocket, Expectations, ExpectedMount, InitSpec, MountPlan, ProcessLimits, Request, Rootfs,
-    Shortage, Terminal,
+    CommandSpec, ControlSocket, Expectations, ExpectedMount, InitSpec, MountPlan, ProcessLimits, Request,
+    Rootfs, Shortage, Terminal,
 };
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Network, Plan};
@@ -19,28 +19,31 @@ use policy::text::escape;
 use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
-use crate::provider::launch::Launch;
+use crate::provider::launch::{Launch, Launched, StayLaunch};
 use crate::provider::{idmap, init_spec, masks, mount_plan};
 use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::{self, Boundaries};
 use crate::session::egress::{EgressProxy, renewal};
+use crate::session::environment::{environment, umask};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{InitIds, Outcome};
+use crate::session::outcome::{InitIds, Notice, Outcome};
 use crate::session::sockets;
-use crate::session::streams::Streams;
+use crate::session::streams::{Stdio, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RecordError, RunId, Runs};
+use crate::state::sandboxes::{FirstCommand, StartedRecord, StayPlan};
 use crate::state::walks::Walks;
 
 pub mod early;
 mod limits;
+mod staying;
 
-/// Runs a plan to its end.
-pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
+/// Runs a plan to its end, or until its sandbox stays.
+pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let Launch {
         plan,
         secrets,
@@ -53,12 +56,15 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         egress,
         renew,
         parent,
+        stay,
         notice,
         ..
     } = launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
+    stay.map_or(Ok(()), |_| staying::refuse_unsupported(plan))?;
+    let streams = if stay.is_some() { Stdio::Logged } else { streams };
 
     // 2., 3. and 5. are done already where it was known early that there would be a native sandbox.
     let EarlyInit { host, started } = early.unwrap_or_else(|| EarlyInit {
@@ -74,7 +80,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
         (host, started);
     streams.pass(plan, passed, agent.owner())?;
-    limits.apply()?;
+    limits.apply(stay.map_or(std::process::id(), |_| child.pid().unsigned_abs()))?;
     send(&mut control, &Request::Mount(builder.temporary(limits.tmpfs())), &[])?;
     if idmap::makes_trees() {
         send(&mut control, &Request::LeaveHost, &[])?;
@@ -126,10 +132,50 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let hidden = masks::hidden(plan, caller, boundaries.mounts())?;
-    let spec = init_spec(plan, mounts, hidden, &secrets, &streams, &limits, &agent)?;
+    let spec = init_spec(plan, mounts, hidden, &secrets, &streams, &limits, &agent, stay)?;
     let spec = InitSpec { interception, ..spec };
+    if let Some(stay) = stay {
+        // A sandbox that stays gets what it needs to live without this process, which then leaves it.
+        let new = staying::begin(stay, plan, &id, caller, &agent)?;
+        let uid_lock = agent.leave();
+        let held = staying::held(&stay, &new, [boundaries.lock(), uid_lock.as_ref().map(AsFd::as_fd)]);
+        let spec = InitSpec { stay: Some(staying::spec(stay, held.len())?), ..spec };
+        let own = staying::descriptors(&new, &held, &streams.logged);
+        send_init_spec(&mut control, spec, own, &streams, &limits, None)?;
+        drop((held, secrets));
+        drop(uid_lock);
+        streams.close_inside();
+        limits.sweep_others();
+        let (began, mut report) = staying::wait(&mut control, plan)?;
+        complete(&mut report);
+        staying::complete(plan, &mut report);
+        return match began {
+            staying::Began::Ended(end) => {
+                let (detected, duration) = (boundaries.close(notice).detected, Duration::ZERO);
+                Ok(Launched::Ended(Outcome {
+                    end,
+                    report,
+                    init: None,
+                    output: None,
+                    detected,
+                    egress: None,
+                    usage: None,
+                    duration,
+                }))
+            }
+            staying::Began::Ready => {
+                notice(Notice::Started(report.clone()));
+                let record = new.started(StartedRecord { pid: Some(child.pid()), report })?;
+                staying::leave(&mut control)?;
+                boundaries.leave_record();
+                limits.leave();
+                child.leave();
+                Ok(Launched::Stays(Box::new(record)))
+            }
+        };
+    }
     let port = egress.as_mut().and_then(EgressProxy::take_port);
-    send_init_spec(&mut control, spec, &streams, &limits, port.as_ref())?;
+    send_init_spec(&mut control, spec, Vec::new(), &streams, &limits, port.as_ref())?;
     drop(port);
     drop(secrets);
     streams.close_inside();
@@ -146,6 +192,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         relay: None,
         gone: Gone::Sandbox,
         timeout: plan.limits.timeout,
+        timeout_inside: None,
         sockets: Some((&plan.sockets, caller)),
         egress: egress.as_mut(),
         attendance: Attendance::new(parent),
@@ -177,15 +224,16 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     last.complete(&mut ended.report);
     let detected = last.detected;
     let init = Some(InitIds { pid: Some(pid), namespaces: ended.namespaces });
-    Ok(Outcome {
+    Ok(Launched::Ended(Outcome {
         end: ended.end,
         report: ended.report,
         init,
         output: ended.output,
         detected,
         egress,
+        usage: None,
         duration,
-    })
+    }))
 }
 
 fn recorded(error: RecordError) -> StartError {
@@ -193,13 +241,14 @@ fn recorded(error: RecordError) -> StartError {
     StartError::Step { step, source: io::Error::other(error), remedy: None }
 }
 
-/// Sends PID 1 its init spec.
-fn send_init_spec(
+/// Sends PID 1 its init spec, with the descriptors of [`InitSpec::stay`] first.
+fn send_init_spec<'a>(
     control: &mut ControlSocket,
     mut spec: InitSpec,
-    streams: &Streams,
-    limits: &LimitEnforcement<'_>,
-    port: Option<&OwnedFd>,
+    of_stay: Vec<BorrowedFd<'a>>,
+    streams: &'a Streams,
+    limits: &'a LimitEnforcement<'_>,
+    port: Option<&'a OwnedFd>,
 ) -> Result<(), StartError> {
     let trees = match &mut spec.rootfs {
         Rootfs::Own { mounts, .. } => mounts.take_trees(),
@@ -207,7 +256,8 @@ fn send_init_spec(
     };
     let port = port.map(AsFd::as_fd);
     let trees = trees.iter().map(AsFd::as_fd);
-    let descriptors: Vec<_> = streams.passed().chain(trees).chain(limits.tasks()).chain(port).collect();
+    let descriptors: Vec<_> =
+        of_stay.into_iter().chain(streams.passed()).chain(trees).chain(limits.tasks()).chain(port).collect();
     send(control, &Request::Start(Box::new(spec)), &descriptors)
 }
 
@@ -243,18 +293,27 @@ fn init_spec(
     streams: &Streams,
     limits: &LimitEnforcement<'_>,
     agent: &Agent,
+    stay: Option<StayLaunch<'_>>,
 ) -> Result<InitSpec, StartError> {
     let namespaces = Expectations::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?)));
     let namespaces: io::Result<Vec<_>> = namespaces.into_iter().collect();
     Ok(InitSpec {
         rootfs: Rootfs::Own { mounts, rlimit_fallback: limits.rlimit_fallback() },
-        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: init_spec::environment(plan, secrets),
-        workdir: plan.agent.workdir.clone(),
-        umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
-        process_limits: ProcessLimits::of(&plan.limits),
-        terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
-        passed: streams.passed_as(),
+        command: match stay {
+            Some(StayLaunch { plan: StayPlan { command: FirstCommand::None, .. }, .. }) => None,
+            Some(StayLaunch { plan: StayPlan { command: FirstCommand::Run, .. }, .. }) | None => {
+                Some(CommandSpec {
+                    argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+                    env: environment(plan, secrets),
+                    workdir: plan.agent.workdir.clone(),
+                    umask: umask().map_err(StartError::step("reading the umask of this process"))?,
+                    process_limits: ProcessLimits::of(&plan.limits),
+                    terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
+                    passed: streams.passed_as(),
+                })
+            }
+        },
+        stay: None,
         sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
         grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))
             .into_iter()

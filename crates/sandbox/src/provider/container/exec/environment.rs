@@ -9,8 +9,8 @@ use policy::rules::network::egress;
 
 use crate::engine::image::Image;
 use crate::provider::container::init_spec;
-use crate::provider::init_spec::entry;
 use crate::secrets::SecretValue;
+use crate::session::environment::entry;
 use crate::session::error::StartError;
 
 /// Makes it. What names the proxy yields to what the caller sets, as it does for a first command.

@@ -1,0 +1,282 @@
+//! The supervisor of a command in a sandbox that stays: a child of PID 1 that starts the command, reaps what that leaves, forwards
+//! signals, enforces the deadline and reports to the client.
+//!
+//! It is a subreaper, so everything that the command has started stays below it, whatever sessions and parents it has had: that
+//! is how a deadline reaches all of it and nothing else. The command has the same user and may kill its supervisor; then PID 1
+//! ends what it was for. It may stop it; then PID 1 continues it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeValLike;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::process::set_child_subreaper;
+
+use crate::process::reap::{self, Reaped};
+use crate::process::start::{self, Given, Neighbours, NotStarted};
+use crate::process::stdio;
+use crate::protocol::{
+    CommandSpec, ControlSocket, Ending, Event, ExecClient, ExecRequest, Failure, Request, Step, Usage,
+};
+use crate::report::Report;
+
+/// How long a client may take to send its request.
+const REQUEST: Duration = Duration::from_secs(10);
+
+/// How long what has run out of time may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a supervisor is given.
+pub(super) struct Supervised<'a> {
+    /// What all commands of the sandbox are put into.
+    pub(super) cgroups: &'a [OwnedFd],
+    pub(super) neighbours: Neighbours,
+}
+
+/// Receives what a client requests, and supervises it. The returned code is that of the supervisor's process: 0 says that it has
+/// left nothing.
+pub(super) fn run_for_client(session: OwnedFd, supervised: &Supervised<'_>) -> u8 {
+    let mut session = ControlSocket::from(session);
+    match receive(&mut session) {
+        Ok(Some((request, passed))) => {
+            let ExecRequest { command, timeout, client } = request;
+            run(session, command, passed, Life { timeout, client }, supervised)
+        }
+        // A client that is gone, or has nothing sensible to say.
+        Ok(None) => 0,
+        Err(error) => {
+            let failure = Failure::Step {
+                step: Step::Command,
+                errno: error.raw_os_error(),
+                message: error.to_string(),
+            };
+            let _ = session.send(&Event::Failed(failure), &[]);
+            0
+        }
+    }
+}
+
+/// Supervises the first command of a sandbox, whose streams this process has.
+pub(super) fn run_first(
+    session: ControlSocket,
+    command: CommandSpec,
+    passed: Vec<OwnedFd>,
+    supervised: &Supervised<'_>,
+) -> u8 {
+    let life = Life { timeout: None, client: ExecClient::Attached };
+    run(session, command, passed, life, supervised)
+}
+
+/// Receives a request, with what the command is passed. Its streams become those of this process.
+fn receive(session: &mut ControlSocket) -> io::Result<Option<(ExecRequest, Vec<OwnedFd>)>> {
+    set_socket_timeout(session.as_fd(), Timeout::Recv, Some(REQUEST))?;
+    let Some(request) = session.receive::<ExecRequest>()? else { return Ok(None) };
+    set_socket_timeout(session.as_fd(), Timeout::Recv, None)?;
+    let mut passed = session.take_descriptors();
+    let streams = passed.split_off(passed.len().min(request.command.passed.len()));
+    if streams.len() != 3 || request.command.argv.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "an exec without a command or three streams"));
+    }
+    stdio::replace(&streams)?;
+    Ok(Some((request, passed)))
+}
+
+/// How long a command may live.
+struct Life {
+    timeout: Option<Duration>,
+    client: ExecClient,
+}
+
+fn run(
+    mut session: ControlSocket,
+    command: CommandSpec,
+    passed: Vec<OwnedFd>,
+    life: Life,
+    supervised: &Supervised<'_>,
+) -> u8 {
+    let prepared = prepare();
+    let given = Given {
+        terminal: None,
+        cgroups: supervised.cgroups,
+        passed: &passed,
+        neighbours: supervised.neighbours,
+    };
+    let started = prepared
+        .map_err(start::failed(Step::Signals))
+        .map_err(NotStarted::Failed)
+        .and_then(|signals| Ok((signals, start::start(&command, &given)?)));
+    // Nothing is needed of them any more, and secrets among them are cleared.
+    drop((command, passed));
+    // Whoever reads the command's output sees its end when the command closes it, and not when we do.
+    let _ = stdio::replace_by_null();
+    let event = match started {
+        Ok((signals, pid)) => {
+            let report = Event::Started { report: Report::default(), namespaces: Vec::new() };
+            // A client that is gone is noticed in a moment.
+            let _ = session.send(&report, &[]);
+            Running { session: Some(session), signals, pid, life, ending: None }.supervise();
+            return 0;
+        }
+        Err(NotStarted::Failed(failure)) => Event::Failed(failure),
+        Err(NotStarted::Unexecutable { command, errno }) => Event::Unexecutable { command, errno },
+    };
+    let _ = session.send(&event, &[]);
+    0
+}
+
+/// Makes this process one that orphans come to, and reads its signals one after the other.
+fn prepare() -> io::Result<SignalFd> {
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    rustix::thread::set_name(c"exec")?;
+    let mask = SigSet::from_iter([Signal::SIGCHLD]);
+    Ok(SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+/// A command that runs, or has left something that does.
+struct Running {
+    /// The client, while there is one.
+    session: Option<ControlSocket>,
+    signals: SignalFd,
+    pid: i32,
+    life: Life,
+    ending: Option<Ending>,
+}
+
+/// How far the end of a command that has run out of time is.
+#[derive(Clone, Copy)]
+enum Deadline {
+    /// There is none, or no more.
+    None,
+    /// It ends then.
+    At(Instant),
+    /// It was told to end, and is killed then.
+    Killed(Instant),
+}
+
+impl Deadline {
+    fn at(self) -> Option<Instant> {
+        match self {
+            Self::None => None,
+            Self::At(at) | Self::Killed(at) => Some(at),
+        }
+    }
+}
+
+impl Running {
+    /// Waits until nothing is left of the command.
+    fn supervise(mut self) {
+        let mut deadline =
+            self.life.timeout.map_or(Deadline::None, |timeout| Deadline::At(Instant::now() + timeout));
+        let mut more = false;
+        loop {
+            let (signalled, requested) = self.wait(deadline.at(), more);
+            if signalled {
+                let _ = self.signals.read_signal();
+            }
+            match reap::reap(self.pid) {
+                Reaped::Agent(ending) => {
+                    self.ending = Some(ending);
+                    more = true;
+                }
+                reaped => more = reaped == Reaped::Some,
+            }
+            if requested {
+                self.on_request();
+            }
+            match deadline {
+                Deadline::At(at) if at <= Instant::now() => {
+                    self.report(&Event::TimedOut);
+                    reap::signal_descendants(rustix::process::Signal::TERM);
+                    deadline = Deadline::Killed(Instant::now() + GRACE);
+                }
+                Deadline::Killed(at) if at <= Instant::now() => {
+                    reap::kill_descendants();
+                    deadline = Deadline::None;
+                    more = true;
+                }
+                Deadline::None | Deadline::At(_) | Deadline::Killed(_) => {}
+            }
+            // What was told to end has the time to.
+            let is_ending = matches!(deadline, Deadline::Killed(_)) && reap::has_children();
+            if let (Some(ending), false, true) = (self.ending, is_ending, self.session.is_some()) {
+                deadline = Deadline::None;
+                self.report(&Event::Used(used()));
+                self.report(&Event::Ended(ending));
+                self.session = None;
+            }
+            if self.ending.is_some() && !is_ending && !reap::has_children() {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a signal, a request or a time: returns which of the first two there is.
+    fn wait(&self, until: Option<Instant>, now: bool) -> (bool, bool) {
+        let session = self.session.as_ref().map(|session| PollFd::new(session, PollFlags::IN));
+        let mut ready: Vec<_> =
+            std::iter::once(PollFd::new(&self.signals, PollFlags::IN)).chain(session).collect();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = if now { Some(Duration::ZERO) } else { left };
+        match poll(&mut ready, left.map(timespec).as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // Nothing can be waited for; a moment later it may be.
+            Err(_) => std::thread::yield_now(),
+        }
+        let is_ready = |at: usize| ready.get(at).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
+        (is_ready(0), is_ready(1))
+    }
+
+    fn on_request(&mut self) {
+        let Some(session) = &mut self.session else { return };
+        match session.receive() {
+            Ok(Some(Request::Signal(signal))) => reap::signal_group(self.pid, signal),
+            Ok(Some(Request::Kill)) => reap::kill_descendants(),
+            Ok(Some(
+                Request::TerminalReady
+                | Request::Leave
+                | Request::Prepare { .. }
+                | Request::Mount(_)
+                | Request::LeaveHost
+                | Request::Start(_)
+                | Request::Exec(_),
+            )) => {}
+            Ok(None) | Err(_) => {
+                self.session = None;
+                if self.life.client == ExecClient::Attached {
+                    reap::kill_descendants();
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, event: &Event) {
+        if let Some(session) = &mut self.session {
+            // A client that is gone needs no report.
+            let _ = session.send(event, &[]);
+        }
+    }
+}
+
+/// Returns what all that was waited for has used.
+fn used() -> Usage {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return Usage::default() };
+    let milliseconds = usage.user_time().num_milliseconds() + usage.system_time().num_milliseconds();
+    Usage {
+        cpu_ms: u64::try_from(milliseconds).unwrap_or_default(),
+        // In kilobytes, see getrusage(2).
+        max_rss: u64::try_from(usage.max_rss()).unwrap_or_default().saturating_mul(1024),
+    }
+}
+
+pub(super) fn timespec(left: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    }
+}

@@ -1,0 +1,424 @@
+//! PID 1 of a sandbox that stays: it lives without the client that made it, serves others, and ends itself.
+//!
+//! It reads one byte of each connection and nothing else, so that no client can hold it up: for each command it forks a
+//! supervisor, which does the rest (`exec.rs`). All its children are supervisors.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid};
+
+use super::exec::{self, Supervised, timespec};
+use super::listeners::ProxyListeners;
+use super::logs::LogPump;
+use super::{Descriptors, OtherProcesses};
+use crate::process::reap;
+use crate::process::start::{self, Neighbours, NotStarted};
+use crate::process::stdio;
+use crate::protocol::{
+    CommandSpec, ControlSocket, EndCause, Ending, Event, Purpose, Request, SandboxEnd, Stay, StayStatus, Step,
+};
+use crate::sys::{self, Machine};
+
+/// How many connections may wait to say what they are for.
+const MAX_PENDING: usize = 64;
+
+/// How many may wait for the end.
+const MAX_WAITING: usize = 256;
+
+/// How long a connection may take to say what it is for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many children are collected before anything else gets its turn.
+const BATCH: u32 = 64;
+
+/// What PID 1 was given to stay.
+pub(super) struct StayDescriptors {
+    stay: Stay,
+    listener: OwnedFd,
+    end: File,
+    held: Vec<OwnedFd>,
+    logs: Vec<LogPump>,
+}
+
+impl StayDescriptors {
+    /// Takes them from those of a message, see [`Stay`].
+    pub(super) fn take(stay: Stay, descriptors: &mut Vec<OwnedFd>) -> io::Result<Self> {
+        let logs = if stay.logs.is_some() { 4 } else { 0 };
+        let count = 2 + usize::from(stay.held) + logs;
+        if descriptors.len() < count {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a sandbox that stays without its files"));
+        }
+        let rest = descriptors.split_off(count);
+        let mut all = std::mem::replace(descriptors, rest).into_iter();
+        let missing = || io::Error::from(io::ErrorKind::InvalidData);
+        let listener = all.next().ok_or_else(missing)?;
+        let end = File::from(all.next().ok_or_else(missing)?);
+        let held = all.by_ref().take(usize::from(stay.held)).collect();
+        let mut pumps = Vec::new();
+        while let (Some(capacity), Some(pipe), Some(file)) = (stay.logs, all.next(), all.next()) {
+            pumps.push(LogPump::begin(pipe, file.into(), capacity)?);
+        }
+        Ok(Self { stay, listener, end, held, logs: pumps })
+    }
+}
+
+/// A PID 1 that stays.
+pub(super) struct Staying {
+    stay: Stay,
+    began: Instant,
+    listener: Option<OwnedFd>,
+    end: File,
+    /// Never read: what is locked through them is locked for as long as this process lives.
+    _held: Vec<OwnedFd>,
+    logs: Vec<LogPump>,
+    cgroups: Vec<OwnedFd>,
+    neighbours: Neighbours,
+    listeners: ProxyListeners,
+    signals: SignalFd,
+    /// The supervisors.
+    children: Vec<i32>,
+    /// What the supervisor of the first command reports.
+    first: Option<ControlSocket>,
+    /// Since when there is no command.
+    idle_since: Option<Instant>,
+    pending: Vec<Pending>,
+    waiting: Vec<OwnedFd>,
+    /// Why it ends as soon as no command is left.
+    ending: Option<EndCause>,
+}
+
+/// A connection that has not said what it is for.
+struct Pending {
+    stream: OwnedFd,
+    since: Instant,
+}
+
+impl Staying {
+    /// Starts the first command, if there is one.
+    pub(super) fn begin(
+        descriptors: StayDescriptors,
+        command: Option<CommandSpec>,
+        given: Descriptors,
+        neighbours: Neighbours,
+        listeners: ProxyListeners,
+    ) -> Result<Self, NotStarted> {
+        let failed = |step| move |error: io::Error| NotStarted::Failed(start::failed(step)(error));
+        let StayDescriptors { stay, listener, end, held, logs } = descriptors;
+        let Descriptors { cgroups, passed } = given;
+        let mask = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM]);
+        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+            .map_err(|errno| failed(Step::Signals)(errno.into()))?;
+        let mut staying = Self {
+            stay,
+            began: Instant::now(),
+            listener: Some(listener),
+            end,
+            _held: held,
+            logs,
+            cgroups,
+            neighbours,
+            listeners,
+            signals,
+            children: Vec::new(),
+            first: None,
+            idle_since: Some(Instant::now()),
+            pending: Vec::new(),
+            waiting: Vec::new(),
+            ending: None,
+        };
+        if let Some(command) = command {
+            let (ours, theirs) = ControlSocket::pair().map_err(failed(Step::Fork))?;
+            staying
+                .supervise(move |supervised| exec::run_first(theirs, command, passed, supervised))
+                .map_err(failed(Step::Fork))?;
+            staying.first = Some(ours);
+        }
+        // Its supervisor has copies.
+        stdio::replace_by_null().map_err(|errno| failed(Step::Stdio)(errno.into()))?;
+        if let Some(first) = &mut staying.first {
+            match first.receive::<Event>() {
+                Ok(Some(Event::Started { .. })) => {}
+                Ok(Some(Event::Failed(failure))) => return Err(NotStarted::Failed(failure)),
+                Ok(Some(Event::Unexecutable { command, errno })) => {
+                    return Err(NotStarted::Unexecutable { command, errno });
+                }
+                _ => return Err(failed(Step::Command)(Errno::PIPE.into())),
+            }
+        }
+        Ok(staying)
+    }
+
+    /// Serves clients until the sandbox ends. The returned code is the exit status of this process.
+    pub(super) fn serve(mut self, mut control: ControlSocket) -> io::Result<u8> {
+        // Until the client has noted that there is such a sandbox, this process ends with it: nobody would find it.
+        control.send(&Event::Ready, &[])?;
+        let Some(Request::Leave) = control.receive()? else { return Ok(125) };
+        rustix::process::set_parent_process_death_signal(None)?;
+        control.send(&Event::Stays, &[])?;
+        drop(control);
+
+        let cause = loop {
+            self.wait()?;
+            self.reap();
+            if let Some(cause) = self.due_end() {
+                break cause;
+            }
+        };
+
+        // Everything inside ends, and only then this process, whose end whoever waits is told of by the kernel.
+        reap::kill_all(OtherProcesses::OfAgent);
+        for log in &mut self.logs {
+            log.drain();
+        }
+        self.write_end(cause);
+        Ok(match cause {
+            EndCause::Command(ending) => ending.exit_code(),
+            EndCause::Stopped | EndCause::Idle | EndCause::Aged => 0,
+        })
+    }
+
+    /// Notes how the sandbox has ended, for whoever asks later.
+    fn write_end(&self, cause: EndCause) {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let end = SandboxEnd { cause, at: u64::try_from(at).unwrap_or(u64::MAX) };
+        if let Ok(bytes) = postcard::to_allocvec(&end) {
+            // On a full disk nobody learns more than that it has ended.
+            let _ = self.end.write_all_at(&bytes, 0);
+        }
+    }
+
+    /// Waits for whatever happens next, and serves what does.
+    fn wait(&mut self) -> io::Result<()> {
+        let until = self.next_time();
+        let left = until.map(|until| timespec(until.saturating_duration_since(Instant::now())));
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        let listener = self.listener.as_ref().filter(|_| self.pending.len() < MAX_PENDING);
+        let at_listener = listener.map(|listener| push(&mut fds, listener.as_fd(), PollFlags::IN));
+        let at_proxy = self.listeners.as_fd().map(|proxy| push(&mut fds, proxy, PollFlags::IN));
+        let at_first = self.first.as_ref().map(|first| push(&mut fds, first.as_fd(), PollFlags::IN));
+        let at_logs = fds.len();
+        fds.extend(
+            self.logs
+                .iter()
+                .filter_map(LogPump::pipe)
+                .map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)),
+        );
+        let at_pending = fds.len();
+        fds.extend(self.pending.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN)));
+        let at_waiting = fds.len();
+        fds.extend(self.waiting.iter().map(|one| PollFd::new(one, PollFlags::empty())));
+        match poll(&mut fds, left.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+
+        if ready[0] {
+            self.on_signal();
+        }
+        let is_ready = |at: Option<usize>| at.is_some_and(|at| ready[at]);
+        if is_ready(at_proxy) {
+            self.listeners.on_ready();
+        }
+        if is_ready(at_first) {
+            self.on_first();
+        }
+        let mut of_logs = ready[at_logs..at_pending].iter();
+        for log in self.logs.iter_mut().filter(|log| log.pipe().is_some()) {
+            if of_logs.next() == Some(&true) {
+                log.on_ready();
+            }
+        }
+        let mut gone = ready[at_waiting..].iter();
+        self.waiting.retain(|_| gone.next() != Some(&true));
+        let mut ready_pending = ready[at_pending..at_waiting].iter();
+        let (said, pending) =
+            std::mem::take(&mut self.pending).into_iter().partition(|_| ready_pending.next() == Some(&true));
+        self.pending = pending;
+        for Pending { stream, .. } in said {
+            self.on_purpose(stream);
+        }
+        if is_ready(at_listener) {
+            self.accept();
+        }
+        Ok(())
+    }
+
+    /// Returns when there is something to do, if nothing happens before.
+    fn next_time(&self) -> Option<Instant> {
+        let idle = self.idle_since.zip(self.stay.idle_timeout).map(|(since, timeout)| since + timeout);
+        let age = self.stay.max_duration.map(|age| self.began + age);
+        let pending = self.pending.iter().map(|one| one.since + PATIENCE).min();
+        [idle, age, pending].into_iter().flatten().min()
+    }
+
+    /// Returns why the sandbox ends now, if it does.
+    fn due_end(&mut self) -> Option<EndCause> {
+        let now = Instant::now();
+        self.pending.retain(|one| one.since + PATIENCE > now);
+        if self.stay.max_duration.is_some_and(|age| self.began + age <= now) {
+            return Some(EndCause::Aged);
+        }
+        let is_over = |since: Instant| self.stay.idle_timeout.is_some_and(|timeout| since + timeout <= now);
+        if self.idle_since.is_some_and(is_over) {
+            return Some(EndCause::Idle);
+        }
+        // What was told to end has the time to; a sandbox ends with its first command at once.
+        self.ending.filter(|cause| matches!(cause, EndCause::Command(_)) || self.children.is_empty())
+    }
+
+    /// Accepts a connection of the owner's. The agent cannot name the socket; one that comes from inside all the same is closed.
+    fn accept(&mut self) {
+        let Some(listener) = &self.listener else { return };
+        let Ok(stream) = accept_with(listener, SocketFlags::CLOEXEC) else { return };
+        // A process of another PID namespace has no number in this one. Its user is the agent's own, or one that this user
+        // namespace does not know: who may reach the socket is decided by the directory that it is in.
+        let is_outside = getsockopt(&stream, PeerCredentials).is_ok_and(|peer| peer.pid() == 0);
+        if is_outside {
+            self.pending.push(Pending { stream, since: Instant::now() });
+        }
+    }
+
+    /// Does what a connection is for.
+    fn on_purpose(&mut self, stream: OwnedFd) {
+        let mut byte = [0];
+        let read = recv(&stream, &mut byte[..], RecvFlags::DONTWAIT).map(|(count, _)| count);
+        let purpose = if read == Ok(1) { Purpose::of(byte[0]) } else { None };
+        match purpose {
+            None => {}
+            Some(Purpose::Exec) if self.ending.is_some() => {}
+            Some(Purpose::Exec) => {
+                // Without a process for it nobody answers, which the client sees.
+                let _ = self.supervise(move |supervised| exec::run_for_client(stream, supervised));
+            }
+            Some(Purpose::Status) => {
+                let status = StayStatus {
+                    commands: u32::try_from(self.children.len()).unwrap_or(u32::MAX),
+                    idle: self.idle_since.map(|since| since.elapsed()),
+                    age: self.began.elapsed(),
+                };
+                let _ = ControlSocket::from(stream).send(&status, &[]);
+            }
+            Some(Purpose::Touch) => {
+                self.idle_since = self.idle_since.map(|_| Instant::now());
+                // Closing it says that it is done.
+            }
+            Some(Purpose::Wait) => self.keep_waiting(stream),
+            Some(Purpose::Terminate) => {
+                self.ending = self.ending.or(Some(EndCause::Stopped));
+                self.terminate();
+                self.keep_waiting(stream);
+            }
+            Some(Purpose::Kill) => {
+                self.ending = Some(EndCause::Stopped);
+                self.keep_waiting(stream);
+                for child in std::mem::take(&mut self.children) {
+                    kill(child, rustix::process::Signal::KILL);
+                }
+            }
+        }
+    }
+
+    /// Keeps a connection open until the sandbox ends.
+    fn keep_waiting(&mut self, stream: OwnedFd) {
+        if self.waiting.len() < MAX_WAITING {
+            self.waiting.push(stream);
+        }
+    }
+
+    /// Tells everything inside to end. Supervisors do not listen to signals.
+    fn terminate(&self) {
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), Signal::SIGTERM);
+    }
+
+    /// Forks a supervisor.
+    fn supervise(&mut self, run: impl FnOnce(&Supervised<'_>) -> u8) -> io::Result<()> {
+        match sys::fork_single_threaded(Machine::Real)? {
+            Some(pid) => {
+                self.children.push(pid);
+                self.idle_since = None;
+                Ok(())
+            }
+            None => {
+                // Connections of other clients end when this sandbox does, and not when this process does.
+                self.pending.clear();
+                self.waiting.clear();
+                self.listener = None;
+                self.logs.clear();
+                self.first = None;
+                let supervised = Supervised { cgroups: &self.cgroups, neighbours: self.neighbours };
+                sys::exit_now(i32::from(run(&supervised)))
+            }
+        }
+    }
+
+    fn on_signal(&mut self) {
+        let Ok(Some(signal)) = self.signals.read_signal() else { return };
+        // Whoever is outside has no number in here: the engine that stops its container. What the agent sends is nothing.
+        if signal.ssi_signo == libc::SIGTERM as u32 && signal.ssi_pid == 0 {
+            self.ending = self.ending.or(Some(EndCause::Stopped));
+            self.terminate();
+        }
+    }
+
+    /// Reads what the supervisor of the first command reports.
+    fn on_first(&mut self) {
+        let Some(first) = &mut self.first else { return };
+        let ending = match first.receive::<Event>() {
+            Ok(Some(Event::Ended(ending))) => ending,
+            Ok(Some(_)) => return,
+            // It was killed, and the command with it.
+            Ok(None) | Err(_) => Ending::Signaled(libc::SIGKILL),
+        };
+        self.first = None;
+        // Whoever has asked for the end has ended it.
+        self.ending = self.ending.or(Some(EndCause::Command(ending)));
+    }
+
+    /// Collects a batch of supervisors that have ended, and resumes those that were stopped.
+    fn reap(&mut self) {
+        let mut killed = false;
+        for _ in 0..BATCH {
+            let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) else { break };
+            let pid = pid.as_raw_nonzero().get();
+            self.children.retain(|child| *child != pid);
+            killed |= status.terminating_signal().is_some();
+        }
+        for child in self.children.iter().filter_map(|child| Pid::from_raw(*child)) {
+            let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+            if let Ok(Some(_)) = waitid(WaitId::Pid(child), options) {
+                kill(child.as_raw_nonzero().get(), rustix::process::Signal::CONT);
+            }
+        }
+        if killed {
+            // All children are supervisors, but for what one leaves that was killed.
+            reap::kill_descendants_except(&self.children);
+        }
+        let is_idle = self.children.is_empty();
+        self.idle_since = if is_idle { self.idle_since.or_else(|| Some(Instant::now())) } else { None };
+    }
+}
+
+/// Watches one more descriptor, and returns at which place.
+fn push<'a>(fds: &mut Vec<PollFd<'a>>, fd: BorrowedFd<'a>, flags: PollFlags) -> usize {
+    fds.push(PollFd::from_borrowed_fd(fd, flags));
+    fds.len() - 1
+}
+
+fn kill(pid: i32, signal: rustix::process::Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // It is a child that was not collected, so its number is nobody else's.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}

@@ -1,0 +1,141 @@
+//! A sandbox that stays: how PID 1 lives without the client that made it, and what later clients say to it.
+//!
+//! They connect to a socket that the first client has bound, in a directory that no sandbox sees. One byte says what a
+//! connection is for. Whatever takes longer than reading that byte is done by another process than PID 1, which has to
+//! serve everybody.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Ending;
+use super::init_spec::CommandSpec;
+
+/// How PID 1 lives without its client.
+///
+/// Its descriptors come first in the message, in this order: the socket that it listens on, the file that it writes its
+/// [`SandboxEnd`] into, [`Stay::held`] others, and where [`Stay::logs`] is set, of standard output and then of standard error the
+/// pipe that the first command writes to and the file of its log.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Stay {
+    /// How long it waits for another command before it ends; `None` waits for ever.
+    pub idle_timeout: Option<Duration>,
+    /// How old it gets; `None` is any age.
+    pub max_duration: Option<Duration>,
+    /// How many descriptors it only keeps open: files that are locked for as long as it lives.
+    pub held: u8,
+    /// The bytes that each log of the first command holds, if it has any.
+    pub logs: Option<u64>,
+}
+
+/// What a connection to PID 1 is for: the first byte that a client sends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// To run a command: an [`ExecRequest`] follows.
+    Exec,
+    /// To learn how it is: the answer is a [`StayStatus`].
+    Status,
+    /// To let the idle time begin anew.
+    Touch,
+    /// To wait for the end, which closes the connection.
+    Wait,
+    /// To send everything inside SIGTERM, and then to wait for the end.
+    Terminate,
+    /// To end everything inside at once, and then to wait for the end.
+    Kill,
+}
+
+impl Purpose {
+    const ALL: [(Self, u8); 6] = [
+        (Self::Exec, b'e'),
+        (Self::Status, b's'),
+        (Self::Touch, b't'),
+        (Self::Wait, b'w'),
+        (Self::Terminate, b'T'),
+        (Self::Kill, b'K'),
+    ];
+
+    /// Returns the byte that says it.
+    pub fn byte(self) -> u8 {
+        // Every purpose stands in the list.
+        Self::ALL.iter().find(|(purpose, _)| *purpose == self).map_or(0, |(_, byte)| *byte)
+    }
+
+    /// Reads the byte; `None` for any that says nothing.
+    pub fn of(byte: u8) -> Option<Self> {
+        Self::ALL.iter().find(|(_, other)| *other == byte).map(|(purpose, _)| *purpose)
+    }
+}
+
+/// A command that is to run in a sandbox that stays. Descriptors: those of [`CommandSpec::passed`], then the three streams.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct ExecRequest {
+    pub command: CommandSpec,
+    /// How long it may run; then all that it has started is ended, and the sandbox lives on.
+    pub timeout: Option<Duration>,
+    /// What becomes of it without its client.
+    pub client: ExecClient,
+}
+
+/// What becomes of a command when its client is gone.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum ExecClient {
+    /// It ends, with all that it has started.
+    Attached,
+    /// It goes on.
+    Detached,
+}
+
+/// How a sandbox that stays is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct StayStatus {
+    /// How many commands run, the first one included, with what they have left running.
+    pub commands: u32,
+    /// How long there has been none.
+    pub idle: Option<Duration>,
+    /// How old it is.
+    pub age: Duration,
+}
+
+/// How a sandbox that stays has ended.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SandboxEnd {
+    pub cause: EndCause,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+}
+
+/// Why a sandbox that stays has ended.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum EndCause {
+    /// Its first command has ended.
+    Command(Ending),
+    /// Somebody has asked for it.
+    Stopped,
+    /// No command has run for as long as [`Stay::idle_timeout`] says.
+    Idle,
+    /// It has reached [`Stay::max_duration`].
+    Aged,
+}
+
+/// What a command has used, with all that it has waited for.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Usage {
+    /// Time on processors, its own and the kernel's for it, in milliseconds.
+    pub cpu_ms: u64,
+    /// The most memory that one of its processes had at once, in bytes.
+    pub max_rss: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_purpose_has_a_byte_of_its_own() {
+        for (purpose, byte) in Purpose::ALL {
+            assert_eq!((Purpose::of(byte), purpose.byte()), (Some(purpose), byte));
+        }
+        assert_eq!(Purpose::of(0), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! Asking PID 1 of a sandbox that stays: how it is, and to end.
+
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use confine::protocol::{ControlSocket, Purpose, SandboxEnd, StayStatus};
+
+use crate::host::deadline::Deadline;
+use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
+
+/// How long PID 1 may take to answer. It has nothing to do that takes long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the kernel may take to let go of what PID 1 had, once that has closed its connections.
+const RELEASE: Duration = Duration::from_secs(5);
+
+/// How long to wait between two looks at that.
+const PAUSE: Duration = Duration::from_millis(1);
+
+impl StayingSandbox {
+    /// Asks how it is.
+    ///
+    /// # Errors
+    ///
+    /// It is not running, or does not answer within ten seconds.
+    pub fn status(&self) -> Result<StayStatus, SandboxError> {
+        self.require(Phase::can_exec, "be asked how it is")?;
+        let stream = self.open(Purpose::Status, Some(PATIENCE))?;
+        let status = ControlSocket::from(OwnedFd::from(stream)).receive();
+        let status = status.and_then(|status| status.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()));
+        status.map_err(|source| self.unreachable(source))
+    }
+
+    /// Lets its idle time begin anew.
+    ///
+    /// # Errors
+    ///
+    /// It is not running, or does not answer within ten seconds.
+    pub fn touch(&self) -> Result<(), SandboxError> {
+        self.require(Phase::can_exec, "be touched")?;
+        let mut stream = self.open(Purpose::Touch, Some(PATIENCE))?;
+        // It closes the connection when that is done.
+        stream.read_to_end(&mut Vec::new()).map(drop).map_err(|source| self.unreachable(source))
+    }
+
+    /// Waits until it has ended, and returns how; `None` where nobody could note that.
+    pub fn wait(&self) -> Result<Option<SandboxEnd>, SandboxError> {
+        if self.phase == Phase::Running {
+            self.wait_for(Purpose::Wait, None)?;
+        }
+        self.end()
+    }
+
+    /// Ends it: everything inside gets SIGTERM, and SIGKILL where it has not ended within `grace`.
+    ///
+    /// # Errors
+    ///
+    /// It is not running, or PID 1 does not do it.
+    pub fn stop(&self, grace: Duration) -> Result<(), SandboxError> {
+        self.require(Phase::can_stop, "be stopped")?;
+        if !grace.is_zero() && self.wait_for(Purpose::Terminate, Some(grace))? {
+            return Ok(());
+        }
+        if self.wait_for(Purpose::Kill, Some(PATIENCE))? {
+            Ok(())
+        } else {
+            Err(self.unreachable(io::ErrorKind::TimedOut.into()))
+        }
+    }
+
+    /// Opens a connection for a purpose, and waits until it is closed because the sandbox has ended; returns whether it has.
+    fn wait_for(&self, purpose: Purpose, limit: Option<Duration>) -> Result<bool, SandboxError> {
+        let mut stream = match self.open(purpose, limit) {
+            Ok(stream) => stream,
+            // It has ended meanwhile.
+            Err(SandboxError::Unreachable { .. }) if !self.lives()? => return Ok(true),
+            Err(error) => return Err(error),
+        };
+        match stream.read(&mut [0]) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(self.unreachable(error)),
+        }
+        // Its descriptors close one after the other.
+        let until = Deadline::after(RELEASE);
+        while self.lives()? {
+            if until.is_over() {
+                return Ok(false);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(true)
+    }
+
+    /// Opens a connection for a purpose.
+    pub(super) fn open(&self, purpose: Purpose, limit: Option<Duration>) -> Result<UnixStream, SandboxError> {
+        let mut stream = self.connect()?;
+        let mut send = || {
+            stream.set_read_timeout(limit)?;
+            stream.write_all(&[purpose.byte()])
+        };
+        send().map_err(|source| self.unreachable(source))?;
+        Ok(stream)
+    }
+
+    /// Requires a state in which something can be done.
+    pub(super) fn require(&self, can: fn(Phase) -> bool, action: &'static str) -> Result<(), SandboxError> {
+        if can(self.phase) {
+            Ok(())
+        } else {
+            Err(SandboxError::Phase { name: self.name().to_owned(), phase: self.phase, action })
+        }
+    }
+
+    pub(super) fn unreachable(&self, source: io::Error) -> SandboxError {
+        SandboxError::Unreachable { name: self.name().to_owned(), source }
+    }
+}

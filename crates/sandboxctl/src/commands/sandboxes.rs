@@ -1,0 +1,91 @@
+//! Sandboxes that stay: one file for each thing that can be done with them.
+
+use confine::protocol::{EndCause, Ending, SandboxEnd};
+use sandbox::session::outcome::Notice;
+use sandbox::session::staying::clear_up;
+use sandbox::state::sandboxes::{Sandboxes, StayingSandbox};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+
+pub(super) mod exec;
+pub(super) mod inspect;
+pub(super) mod logs;
+pub(super) mod ls;
+pub(super) mod rm;
+pub(super) mod stop;
+pub(super) mod touch;
+pub(super) mod wait;
+
+/// Opens the caller's sandboxes.
+pub(super) fn open(context: &Context) -> Result<Sandboxes, CommandError> {
+    Ok(Sandboxes::open(&context.state(), context.caller)
+        .map_err(sandbox::state::sandboxes::SandboxError::from)?)
+}
+
+/// Does something with each of these sandboxes, and prints their names as it is done. All are looked up before anything is done
+/// with the first.
+fn each(
+    ui: &Ui,
+    context: &Context,
+    names: &[String],
+    key: &str,
+    act: impl Fn(&Sandboxes, &StayingSandbox) -> Result<(), CommandError>,
+) -> Result<ExitCode, CommandError> {
+    let sandboxes = open(context)?;
+    let found: Vec<_> = names.iter().map(|name| sandboxes.find(name)).collect::<Result<_, _>>()?;
+    for sandbox in &found {
+        act(&sandboxes, sandbox)?;
+        if !ui.is_json() {
+            ui.raw(format!("{}\n", sandbox.name()).as_bytes())?;
+        }
+    }
+    if ui.is_json() {
+        let names: Vec<_> = found.iter().map(StayingSandbox::name).collect();
+        ui.json(&json!({ key: names }))?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Moves aside what the agents of sandboxes have made that have ended, as every command does that starts one.
+fn clear_up_after(ui: &Ui, context: &Context) -> Result<(), CommandError> {
+    let mut notice = |notice| match notice {
+        Notice::Warning(warning) => ui.warning(warning),
+        Notice::Detected(finding) => ui.warning(super::run::finding(&finding)),
+        Notice::Started(_) => {}
+    };
+    Ok(clear_up(&context.state(), context.caller, &mut notice)?)
+}
+
+/// Describes how a sandbox has ended, for programs.
+fn end_object(end: Option<SandboxEnd>) -> Value {
+    let (code, signal) = match end.map(|end| end.cause) {
+        Some(EndCause::Command(ending @ Ending::Exited(_))) => (Some(ending.exit_code()), None),
+        Some(EndCause::Command(ending @ Ending::Signaled(signal))) => {
+            (Some(ending.exit_code()), Some(signal))
+        }
+        Some(EndCause::Stopped | EndCause::Idle | EndCause::Aged) | None => (None, None),
+    };
+    json!({
+        "ended_by": ended_by(end),
+        "code": code,
+        "signal": signal,
+        "at_ms": end.map(|end| end.at),
+    })
+}
+
+/// Names what has ended a sandbox.
+fn ended_by(end: Option<SandboxEnd>) -> &'static str {
+    match end.map(|end| end.cause) {
+        Some(EndCause::Command(Ending::Exited(_))) => "command",
+        Some(EndCause::Command(Ending::Signaled(_))) => "signal",
+        Some(EndCause::Stopped) => "stop",
+        Some(EndCause::Idle) => "idle_timeout",
+        Some(EndCause::Aged) => "max_duration",
+        // PID 1 was killed, or the machine went down.
+        None => "unknown",
+    }
+}

@@ -1,0 +1,159 @@
+//! `logs`: prints what the first command of a sandbox has written.
+
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use policy::rules::limits;
+use policy::text::json_bytes::base64;
+use sandbox::session::staying::logs::{LogReader, Logged, LoggedStream};
+use sandbox::state::sandboxes::Phase;
+use serde_json::json;
+
+use crate::cli::LogsArgs;
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+
+/// How often a log is looked at that is followed.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+pub(crate) fn logs(ui: &Ui, context: &Context, args: &LogsArgs) -> Result<ExitCode, CommandError> {
+    let since = args.since.as_deref().map(since).transpose()?;
+    let sandboxes = super::open(context)?;
+    let mut sandbox = sandboxes.find(&args.name.name)?;
+    let mut reader = LogReader::default();
+    let mut logged = reader.read(&sandbox)?;
+    if reader.is_cut && since.is_none() && args.tail.is_none() {
+        ui.note("the log has room for what was written last; what was written before is gone");
+    }
+    if reader.lost > 0 {
+        ui.warning(format_args!("{} bytes of the log could not be written: the disk was full", reader.lost));
+    }
+    logged.retain(|one| since.is_none_or(|since| one.time >= since));
+    if let Some(lines) = args.tail {
+        logged = last_lines(logged, lines);
+    }
+    print(ui, &logged, args.timestamps)?;
+    while args.follow && sandbox.phase == Phase::Running {
+        // First how it is, then what it has written: nothing comes after the last look.
+        std::thread::sleep(INTERVAL);
+        let found = sandboxes.lookup(sandbox.record.id.as_str())?;
+        print(ui, &reader.read(&sandbox)?, args.timestamps)?;
+        let Some(found) = found else { break };
+        sandbox = found;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Returns the time that lies so long ago, in milliseconds since 1970.
+fn since(text: &str) -> Result<u64, CommandError> {
+    let ago = limits::duration(text).map_err(|error| {
+        CommandError::message(Code::UsageInvalid, format_args!("--since: {error}"))
+            .hint("such as `--since 10m`")
+    })?;
+    let then = SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH);
+    Ok(u64::try_from(then.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Returns the last lines. What does not end with a newline is a line, too.
+fn last_lines(logged: Vec<Logged>, lines: usize) -> Vec<Logged> {
+    let mut left = lines;
+    let mut last = Vec::new();
+    let ends = |one: &Logged| one.content.ends_with(b"\n");
+    // The newline at the very end begins no line.
+    let mut at_end = logged.last().is_some_and(ends);
+    if !at_end && left > 0 {
+        left -= 1;
+    } else if lines == 0 {
+        return Vec::new();
+    }
+    for mut one in logged.into_iter().rev() {
+        let mut from = 0;
+        for (at, byte) in one.content.iter().enumerate().rev() {
+            if *byte != b'\n' {
+                continue;
+            }
+            if std::mem::take(&mut at_end) {
+                left -= 1;
+            } else if left == 0 {
+                from = at + 1;
+                break;
+            } else {
+                left -= 1;
+            }
+        }
+        let is_first = from > 0;
+        one.content.drain(..from);
+        last.push(one);
+        if is_first {
+            break;
+        }
+    }
+    last.reverse();
+    last
+}
+
+fn print(ui: &Ui, logged: &[Logged], timestamps: bool) -> Result<(), CommandError> {
+    for one in logged {
+        if ui.is_json() {
+            let stream = match one.stream {
+                LoggedStream::Stdout => "stdout",
+                LoggedStream::Stderr => "stderr",
+            };
+            let (key, value) = match std::str::from_utf8(&one.content) {
+                Ok(text) => ("text", text.to_owned()),
+                Err(_) => ("base64", base64(&one.content)),
+            };
+            ui.json_line(&json!({ "time_ms": one.time, "stream": stream, key: value }))?;
+            continue;
+        }
+        let bytes = if timestamps { stamped(one) } else { one.content.clone() };
+        match one.stream {
+            LoggedStream::Stdout => ui.raw(&bytes)?,
+            // What nobody reads on standard error is no reason to fail.
+            LoggedStream::Stderr => drop(io::stderr().lock().write_all(&bytes)),
+        }
+    }
+    Ok(())
+}
+
+/// Puts the time in seconds before each line.
+fn stamped(one: &Logged) -> Vec<u8> {
+    let stamp = format!("{}.{:03} ", one.time / 1000, one.time % 1000).into_bytes();
+    one.content
+        .split_inclusive(|byte| *byte == b'\n')
+        .flat_map(|line| [stamp.as_slice(), line].concat())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logged(parts: &[&str]) -> Vec<Logged> {
+        let one =
+            |text: &&str| Logged { stream: LoggedStream::Stdout, time: 1, content: text.as_bytes().to_vec() };
+        parts.iter().map(one).collect()
+    }
+
+    fn last(parts: &[&str], lines: usize) -> String {
+        let content = last_lines(logged(parts), lines).into_iter().flat_map(|one| one.content);
+        String::from_utf8(content.collect()).unwrap()
+    }
+
+    #[test]
+    fn the_last_lines_are_those_of_all_records_together() {
+        for (parts, lines, expected) in [
+            (&["a\nb\n", "c\n"][..], 2, "b\nc\n"),
+            (&["a\nb", "c\nd"], 2, "bc\nd"),
+            (&["a\nb\nc"], 1, "c"),
+            (&["a\n"], 5, "a\n"),
+            (&["a\n\n"], 1, "\n"),
+            (&["a\n"], 0, ""),
+            (&[], 3, ""),
+        ] {
+            assert_eq!(last(parts, lines), expected, "{parts:?} {lines}");
+        }
+    }
+}
