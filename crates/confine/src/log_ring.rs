@@ -16,15 +16,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const MAGIC: [u8; 8] = *b"sandlog1";
 
 /// The bytes of the header: [`MAGIC`], where the oldest record begins, where the newest one ends, how many bytes could not be written.
-const HEADER: u64 = 32;
+const HEADER: u64 = HEADER_SIZE as u64;
+const HEADER_SIZE: usize = 32;
 
 /// The bytes of a record before its content: length and time.
-const PREFIX: u64 = 12;
+const PREFIX: u64 = PREFIX_SIZE as u64;
+const PREFIX_SIZE: usize = 12;
 
-/// The most content that one record holds.
-pub(crate) const MAX_RECORD: usize = 32 << 10;
-
-/// The least bytes that a log has room for: a record, however long.
+/// The least bytes that a log has room for: more than any record has.
 pub const MIN_CAPACITY: u64 = 64 << 10;
 
 /// How many times a log is read again that has changed faster than it was read.
@@ -69,7 +68,7 @@ impl LogWriter {
         Ok(log)
     }
 
-    /// Writes what was read from a stream, [`MAX_RECORD`] bytes at most. What cannot be written is counted.
+    /// Writes what was read from a stream, less than [`MIN_CAPACITY`] bytes. What cannot be written is counted.
     pub(crate) fn write(&mut self, content: &[u8]) {
         if self.try_write(content).is_err() {
             self.lost = self.lost.saturating_add(content.len() as u64);
@@ -141,7 +140,7 @@ struct Header {
 
 impl Header {
     fn read(file: &File, capacity: u64) -> io::Result<Option<Self>> {
-        let mut bytes = [0; HEADER as usize];
+        let mut bytes = [0; HEADER_SIZE];
         match file.read_exact_at(&mut bytes, 0) {
             // Nothing was written yet.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -195,7 +194,7 @@ impl LogRecord {
 fn records(mut bytes: &[u8], tail: u64) -> Vec<LogRecord> {
     let mut records = Vec::new();
     let mut end = tail;
-    while let Some((prefix, rest)) = bytes.split_at_checked(PREFIX as usize) {
+    while let Some((prefix, rest)) = bytes.split_at_checked(PREFIX_SIZE) {
         let (length, time) = prefix.split_at(4);
         let (Ok(length), Ok(time)) = (length.try_into(), time.try_into()) else { break };
         let length = u32::from_le_bytes(length) as usize;

@@ -16,7 +16,7 @@ use crate::error::{Code, CommandError, code};
 pub(crate) use self::build::BuildArgs;
 pub(crate) use self::deferred::Deferred;
 pub(crate) use self::keys::KeyFlags;
-pub(crate) use self::sandboxes::{CreateArgs, ListArgs, LogsArgs, NamesArgs, RemoveArgs, StopArgs};
+pub(crate) use self::sandboxes::{ListArgs, LogsArgs, NamesArgs, RemoveArgs, StopArgs};
 pub(crate) use self::source::{Answers, ConfigSource, Trusted};
 
 mod build;
@@ -186,6 +186,17 @@ pub(crate) struct RunArgs {
     /// The command and its arguments, after `--` or not; without it, `[agent] command` runs
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) argv: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    #[command(flatten)]
+    pub(crate) request: PlanRequest,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    /// Use the sandbox of this name if it is there and was made from the same
+    #[arg(long, requires = "name")]
+    pub(crate) reuse: bool,
 }
 
 #[derive(Args, Debug)]

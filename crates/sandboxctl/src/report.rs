@@ -1,5 +1,7 @@
 //! The report as people read it, and which of its lines are printed without being requested.
 
+use std::fmt;
+
 use confine::report::{Finding, Report, Status};
 use policy::plan::{Layer, Plan};
 
@@ -48,4 +50,9 @@ pub(crate) fn status(status: Status) -> &'static str {
         Status::Partly => "partly",
         Status::Not => "not",
     }
+}
+
+/// Describes what the agent did.
+pub(crate) fn made(finding: impl fmt::Display) -> String {
+    format!("the agent has made {finding}")
 }

@@ -7,10 +7,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::log_ring::{LogWriter, MAX_RECORD};
+use crate::log_ring::LogWriter;
 
 /// How much of a pipe is read before anything else gets its turn.
 const TURNS: u32 = 8;
+
+/// How much is read at once.
+const READ: usize = 8 << 10;
 
 /// A pipe, and the log that it is written to.
 pub(super) struct LogPump {
@@ -48,7 +51,7 @@ impl LogPump {
     /// Reads once; false where there is nothing more now.
     fn turn(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
-        let mut buffer = [0; MAX_RECORD];
+        let mut buffer = [0; READ];
         match rustix::io::read(pipe, &mut buffer) {
             Ok(0) => self.pipe = None,
             Ok(count) => {

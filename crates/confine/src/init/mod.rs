@@ -5,7 +5,7 @@
 //! signals and watches its lifeline. When the agent has ended, or the client is gone, everything inside ends.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use nix::sys::signal::{SigSet, Signal};
@@ -15,6 +15,7 @@ use policy::rules::network::NetworkMode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use self::descriptors::Descriptors;
 use self::listeners::ProxyListeners;
 use self::stay::{StayDescriptors, Staying};
 use crate::lockdown::{self, Lockdown, LockdownError};
@@ -23,8 +24,8 @@ use crate::process::reap::{self, OtherProcesses, Reaped};
 use crate::process::start::{self, Neighbours, NotStarted, failed};
 use crate::process::{stdio, terminal};
 use crate::protocol::{
-    CONTROL_FD, ControlSocket, Ending, Event, Failure, Grant, InitSpec, RENDEZVOUS_SOCKET, Request,
-    RlimitFallback, Rootfs, Step, Terminal, UserNamespace,
+    CONTROL_FD, ControlSocket, Ending, Event, Failure, InitSpec, RENDEZVOUS_SOCKET, Request, RlimitFallback,
+    Rootfs, Step, Terminal, UserNamespace,
 };
 use crate::report::Status;
 use crate::seccomp::{Pid1, SeccompFilter};
@@ -32,6 +33,7 @@ use crate::{capabilities, cgroup, seccomp, sys};
 
 mod authorities;
 pub mod clone;
+mod descriptors;
 mod exec;
 mod listeners;
 mod logs;
@@ -156,26 +158,6 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
     }
 }
 
-/// What the agent's process is given.
-struct Descriptors {
-    /// The cgroups that it enters.
-    cgroups: Vec<OwnedFd>,
-    /// What it has besides its streams, in the order of [`CommandSpec::passed`](crate::protocol::CommandSpec::passed).
-    passed: Vec<OwnedFd>,
-}
-
-impl Descriptors {
-    /// Lists what landlock lets the agent open again, by the numbers that this process knows it by.
-    fn grants(&self, spec: &InitSpec) -> Vec<Grant> {
-        let all = self.passed.iter().zip(spec.command.iter().flat_map(|command| &command.passed));
-        let grants = all.flat_map(|(fd, passed)| {
-            let path = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-            passed.access.iter().map(move |access| Grant { path: path.clone(), access: *access })
-        });
-        grants.collect()
-    }
-}
-
 /// Reports that there is no rootfs.
 fn refuse(control: &mut ControlSocket, (step, errno): FailedStep) -> io::Result<u8> {
     let failure = Failure::Step { step, errno: Some(errno.raw_os_error()), message: errno.to_string() };
@@ -267,7 +249,7 @@ fn confine(
 
 /// Starts the agent as a child of this process.
 fn start_agent(spec: &InitSpec, given: &Descriptors, terminal: Option<&OwnedFd>) -> Result<i32, NotStarted> {
-    // 10. The agent: the steps of its process stand in `process/start.rs`.
+    // 10. The agent: steps 11 to 14 are those of its process, in `process/start.rs`.
     let command = spec.command.as_ref().ok_or_else(|| failed(Step::Command)(Errno::INVAL));
     let command = command.map_err(NotStarted::Failed)?;
     let (cgroups, passed) = (&given.cgroups, &given.passed);
@@ -275,7 +257,7 @@ fn start_agent(spec: &InitSpec, given: &Descriptors, terminal: Option<&OwnedFd>)
     let started =
         start::start(command, &start::Given { terminal, cgroups, passed, neighbours: Neighbours::None });
 
-    // 11. Our copies of the agent's streams go, and then of what else it was given: whoever reads its output must see its end
+    // 15. Our copies of the agent's streams go, and then of what else it was given: whoever reads its output must see its end
     //     when the agent closes it, and not when we do.
     match stdio::replace_by_null().map_err(failed(Step::Stdio)) {
         Err(failure) if started.is_ok() => Err(NotStarted::Failed(failure)),

@@ -17,11 +17,11 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid};
 
+use super::descriptors::Descriptors;
 use super::exec::{self, Supervised, timespec};
 use super::listeners::ProxyListeners;
 use super::logs::LogPump;
-use super::{Descriptors, OtherProcesses};
-use crate::process::reap;
+use crate::process::reap::{self, OtherProcesses};
 use crate::process::start::{self, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{
@@ -317,7 +317,7 @@ impl Staying {
             Some(Purpose::Wait) => self.keep_waiting(stream),
             Some(Purpose::Terminate) => {
                 self.ending = self.ending.or(Some(EndCause::Stopped));
-                self.terminate();
+                terminate();
                 self.keep_waiting(stream);
             }
             Some(Purpose::Kill) => {
@@ -337,30 +337,21 @@ impl Staying {
         }
     }
 
-    /// Tells everything inside to end. Supervisors do not listen to signals.
-    fn terminate(&self) {
-        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), Signal::SIGTERM);
-    }
-
     /// Forks a supervisor.
     fn supervise(&mut self, run: impl FnOnce(&Supervised<'_>) -> u8) -> io::Result<()> {
-        match sys::fork_single_threaded(Machine::Real)? {
-            Some(pid) => {
-                self.children.push(pid);
-                self.idle_since = None;
-                Ok(())
-            }
-            None => {
-                // Connections of other clients end when this sandbox does, and not when this process does.
-                self.pending.clear();
-                self.waiting.clear();
-                self.listener = None;
-                self.logs.clear();
-                self.first = None;
-                let supervised = Supervised { cgroups: &self.cgroups, neighbours: self.neighbours };
-                sys::exit_now(i32::from(run(&supervised)))
-            }
+        if let Some(pid) = sys::fork_single_threaded(Machine::Real)? {
+            self.children.push(pid);
+            self.idle_since = None;
+            return Ok(());
         }
+        // Connections of other clients end when this sandbox does, and not when this process does.
+        self.pending.clear();
+        self.waiting.clear();
+        self.listener = None;
+        self.logs.clear();
+        self.first = None;
+        let supervised = Supervised { cgroups: &self.cgroups, neighbours: self.neighbours };
+        sys::exit_now(i32::from(run(&supervised)))
     }
 
     fn on_signal(&mut self) {
@@ -368,7 +359,7 @@ impl Staying {
         // Whoever is outside has no number in here: the engine that stops its container. What the agent sends is nothing.
         if signal.ssi_signo == libc::SIGTERM as u32 && signal.ssi_pid == 0 {
             self.ending = self.ending.or(Some(EndCause::Stopped));
-            self.terminate();
+            terminate();
         }
     }
 
@@ -408,6 +399,11 @@ impl Staying {
         let is_idle = self.children.is_empty();
         self.idle_since = if is_idle { self.idle_since.or_else(|| Some(Instant::now())) } else { None };
     }
+}
+
+/// Tells everything inside to end. Supervisors do not listen to signals.
+fn terminate() {
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), Signal::SIGTERM);
 }
 
 /// Watches one more descriptor, and returns at which place.

@@ -93,7 +93,7 @@ fn become_command(spec: &CommandSpec, command: &Command, given: &Given<'_>, tabl
     if let Err(unable) = prepare(spec, given) {
         return unable;
     }
-    // 5. The command, with a clean descriptor table but for what the caller passes, and signals as a program expects them.
+    // 14. The command, with a clean descriptor table but for what the caller passes, and signals as a program expects them.
     let passed = spec.passed.iter().zip(given.passed);
     let passed: Vec<_> = passed.map(|(passed, fd)| (passed.number, fd.as_fd())).collect();
     match sys::close_from_on_exec(3).and_then(|()| table.place(&passed)) {
@@ -105,7 +105,7 @@ fn become_command(spec: &CommandSpec, command: &Command, given: &Given<'_>, tabl
 fn prepare(spec: &CommandSpec, given: &Given<'_>) -> Result<(), Unable> {
     let failed = |step| move |errno| Unable::Prepare(step, errno);
 
-    // 1. A session of its own, so that no terminal but its own can signal it or be pushed input.
+    // 11. A session of its own, so that no terminal but its own can signal it or be pushed input.
     rustix::process::setsid().map_err(failed(Step::Session))?;
     let taken = match (spec.terminal, given.terminal) {
         (Some(Terminal::New { streams, .. }), Some(slave)) => {
@@ -120,16 +120,16 @@ fn prepare(spec: &CommandSpec, given: &Given<'_>) -> Result<(), Unable> {
     };
     taken.map_err(failed(Step::ControllingTerminal))?;
 
-    // 2. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
+    // 12. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
     cgroup::enter(given.cgroups).map_err(failed(Step::Cgroups))?;
 
-    // 3. Where it starts, and the caller's umask: what it makes in a shared directory is as private as what the caller
+    // 13. Where it starts, and the caller's umask: what it makes in a shared directory is as private as what the caller
     //    makes there.
     rustix::process::umask(Mode::from_raw_mode(spec.umask));
     rlimit::apply_to_command(&spec.process_limits).map_err(failed(Step::Rlimits))?;
     rustix::process::chdir(spec.workdir.as_path()).map_err(Unable::Workdir)?;
 
-    // 4. A landlock domain of its own, below that of PID 1: processes of another one have the same user, and could look into
+    //     In a sandbox with other commands a landlock domain of its own, below that of PID 1: processes of another one have the same user, and could look into
     //    this one's memory, environment and streams by way of /proc, see landlock(7), "Ptrace restrictions".
     match given.neighbours {
         Neighbours::Commands => landlock::restrict_ptrace().map_err(Unable::Confine),

@@ -1,6 +1,7 @@
 //! The init spec: what PID 1 of a sandbox is to run, and how it is confined.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use policy::plan::{BoundaryMode, Execution, FileId, Layer};
 use policy::rules::git::GitIdentity;
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::mount_plan::MountPlan;
-use super::stay::Stay;
 use crate::report::{Finding, Status};
 
 /// A variable of the agent as `NAME=value`: it may hold a secret, and is cleared when it is dropped.
@@ -37,6 +37,23 @@ pub struct InitSpec {
     pub expected: Expectations,
     /// Layers without which nothing is executed.
     pub required: Vec<Layer>,
+}
+
+/// How PID 1 lives without its client.
+///
+/// Its descriptors come first in the message, in this order: the socket that it listens on, the file that it writes its
+/// [`SandboxEnd`](super::SandboxEnd) into, [`Stay::held`] others, and where [`Stay::logs`] is set, of standard output and then of standard error the
+/// pipe that the first command writes to and the file of its log.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Stay {
+    /// How long it waits for another command before it ends; `None` waits for ever.
+    pub idle_timeout: Option<Duration>,
+    /// How old it gets; `None` is any age.
+    pub max_duration: Option<Duration>,
+    /// How many descriptors it only keeps open: files that are locked for as long as it lives.
+    pub held: u8,
+    /// The bytes that each log of the first command holds, if it has any.
+    pub logs: Option<u64>,
 }
 
 /// A command that is to run inside.

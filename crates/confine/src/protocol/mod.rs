@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 mod egress;
 mod egress_request;
+mod ending;
 mod exec;
 mod init_spec;
 mod mount_plan;
@@ -23,15 +24,16 @@ pub use self::egress_request::{
     EgressAnswer, EgressQuestion, EgressRequest, EgressRule, EgressRules, MAX_HOSTS, RefusedHost,
     RuleInForce, UnreachedHost,
 };
+pub use self::ending::Ending;
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{
     CommandSpec, EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, Interception, LandlockAccess,
-    MountedFile, Passed, ProcessLimits, RlimitFallback, Rootfs, Terminal, UserNamespace,
+    MountedFile, Passed, ProcessLimits, RlimitFallback, Rootfs, Stay, Terminal, UserNamespace,
 };
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
 pub use self::mount_plan::{BindSource, Cover, MountAccess, MountPlan};
 pub use self::socket::ControlSocket;
-pub use self::stay::{EndCause, ExecClient, ExecRequest, Purpose, SandboxEnd, Stay, StayStatus, Usage};
+pub use self::stay::{EndCause, ExecClient, ExecRequest, Purpose, SandboxEnd, StayStatus, Usage};
 pub use self::step::{FilesystemType, MountStep, Step};
 use crate::report::{Finding, Report};
 
@@ -153,24 +155,4 @@ pub enum Failure {
         /// The error in words, where the number is not all there is to say.
         message: String,
     },
-}
-
-/// How the agent ended.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Ending {
-    /// By itself, with this status.
-    Exited(i32),
-    /// By this signal.
-    Signaled(i32),
-}
-
-impl Ending {
-    /// Returns the status that whoever waits for the agent gets: its own, or 128+n for signal n.
-    pub fn exit_code(self) -> u8 {
-        let code = match self {
-            Self::Exited(status) => status,
-            Self::Signaled(signal) => 128 + signal,
-        };
-        u8::try_from(code).unwrap_or(u8::MAX)
-    }
 }

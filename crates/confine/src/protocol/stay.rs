@@ -8,25 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Ending;
+use super::ending::Ending;
 use super::init_spec::CommandSpec;
-
-/// How PID 1 lives without its client.
-///
-/// Its descriptors come first in the message, in this order: the socket that it listens on, the file that it writes its
-/// [`SandboxEnd`] into, [`Stay::held`] others, and where [`Stay::logs`] is set, of standard output and then of standard error the
-/// pipe that the first command writes to and the file of its log.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Stay {
-    /// How long it waits for another command before it ends; `None` waits for ever.
-    pub idle_timeout: Option<Duration>,
-    /// How old it gets; `None` is any age.
-    pub max_duration: Option<Duration>,
-    /// How many descriptors it only keeps open: files that are locked for as long as it lives.
-    pub held: u8,
-    /// The bytes that each log of the first command holds, if it has any.
-    pub logs: Option<u64>,
-}
 
 /// What a connection to PID 1 is for: the first byte that a client sends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -400,7 +400,7 @@ mod tests {
         assert!(matches!(claim(), Err(HostUidError::Exhausted)));
         let uid = first.uid();
         // As a process has it that is on its way to another program.
-        let _forked = first.lock.try_clone().unwrap();
+        let _forked = first.lock.as_ref().unwrap().try_clone().unwrap();
         drop(first);
         assert_eq!(claim().unwrap().uid(), uid);
     }

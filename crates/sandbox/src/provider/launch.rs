@@ -66,7 +66,7 @@ pub struct StayLaunch<'a> {
 #[derive(Debug)]
 pub enum Launched {
     /// The command has ended, and so has its sandbox.
-    Ended(Outcome),
+    Ended(Box<Outcome>),
     /// The sandbox runs, and stays.
     Stays(Box<SandboxRecord>),
 }

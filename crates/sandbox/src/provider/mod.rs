@@ -26,8 +26,10 @@ pub fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     refuse_under_sudo(launch.plan, launch.caller)?;
     match (launch.plan.provider, launch.stay) {
         (Provider::Native, _) => native::run(launch),
-        (Provider::Local, None) => local::run(launch).map(Launched::Ended),
-        (Provider::Docker | Provider::Podman, None) => container::run(launch).map(Launched::Ended),
+        (Provider::Local, None) => local::run(launch).map(Box::new).map(Launched::Ended),
+        (Provider::Docker | Provider::Podman, None) => {
+            container::run(launch).map(Box::new).map(Launched::Ended)
+        }
         (provider, Some(_)) => Err(StartError::refused(
             format!("a sandbox of the provider {provider} that stays"),
             "this is not built yet",

@@ -2,19 +2,6 @@
 
 use clap::Args;
 
-use super::{PlanRequest, ShowArgs};
-
-#[derive(Args, Debug)]
-pub(crate) struct CreateArgs {
-    #[command(flatten)]
-    pub(crate) request: PlanRequest,
-    #[command(flatten)]
-    pub(crate) show: ShowArgs,
-    /// Use the sandbox of this name if it is there and was made from the same
-    #[arg(long, requires = "name")]
-    pub(crate) reuse: bool,
-}
-
 /// One sandbox.
 #[derive(Args, Debug)]
 pub(crate) struct NameArgs {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -302,7 +301,7 @@ pub(super) fn carry_out(
                 warn_of_weak_layers(&mut lock().0, loaded, &report);
             }
             Notice::Detected(finding) => {
-                warn(self::finding(&finding));
+                warn(report::made(&finding));
                 noticed.push(finding.path);
             }
             Notice::Warning(warning) => match plan.provider {
@@ -317,7 +316,7 @@ pub(super) fn carry_out(
     drop(shown);
     asker.inspect(|asker| asker.finish());
     let outcome = match started? {
-        Launched::Ended(outcome) => outcome,
+        Launched::Ended(outcome) => *outcome,
         Launched::Stays(record) => {
             if show.report {
                 let report = record.started.as_ref().map(|started| report::table(&started.report));
@@ -355,7 +354,7 @@ pub(super) fn carry_out(
             // What was noticed while it ran has been said.
             let new = outcome.detected.iter().filter(|finding| !noticed.contains(&finding.path));
             for line in lines(new) {
-                ui.warning(self::finding(line));
+                ui.warning(report::made(line));
             }
             if show.report {
                 ui::print(report::table(&outcome.report).trim_end());
@@ -366,11 +365,6 @@ pub(super) fn carry_out(
         }
     }
     Ok(code)
-}
-
-/// Describes what the agent did.
-pub(super) fn finding(finding: impl fmt::Display) -> String {
-    format!("the agent has made {finding}")
 }
 
 /// Returns the warning about a directory whose content programs outside obey.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
+use crate::report;
 use crate::ui::Ui;
 
 pub(super) mod exec;
@@ -54,7 +55,7 @@ fn each(
 fn clear_up_after(ui: &Ui, context: &Context) -> Result<(), CommandError> {
     let mut notice = |notice| match notice {
         Notice::Warning(warning) => ui.warning(warning),
-        Notice::Detected(finding) => ui.warning(super::run::finding(&finding)),
+        Notice::Detected(finding) => ui.warning(report::made(&finding)),
         Notice::Started(_) => {}
     };
     Ok(clear_up(&context.state(), context.caller, &mut notice)?)

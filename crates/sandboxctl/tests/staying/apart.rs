@@ -79,7 +79,7 @@ fn no_command_looks_into_another_one() {
         sandbox.prints(&["sh", "-c", "touch go; until test -e gone; do :; done"]);
         let inside = said(&ours(&place, &["logs", "s"]).output().unwrap());
         let of_others: Vec<&str> =
-            inside.lines().filter(|line| line.starts_with("sleep") || line.starts_with("e")).collect();
+            inside.lines().filter(|line| line.starts_with("sleep") || line.starts_with('e')).collect();
         assert!(of_others.len() >= 3 && of_others.iter().all(|line| !line.contains(' ')), "{inside}");
         other.kill().unwrap();
         other.wait().unwrap();

@@ -9,6 +9,7 @@ mod logs;
 mod made;
 
 #[path = "../support/machine.rs"]
+#[expect(dead_code, reason = "sandboxes that stay are native")]
 mod machine;
 #[path = "../support/place.rs"]
 mod place;

@@ -35,7 +35,7 @@ use crate::session::streams::{Stdio, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RecordError, RunId, Runs};
-use crate::state::sandboxes::{FirstCommand, StartedRecord, StayPlan};
+use crate::state::sandboxes::{FirstCommand, StartedRecord};
 use crate::state::walks::Walks;
 
 pub mod early;
@@ -132,7 +132,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let hidden = masks::hidden(plan, caller, boundaries.mounts())?;
-    let spec = init_spec(plan, mounts, hidden, &secrets, &streams, &limits, &agent, stay)?;
+    let command = command(plan, &secrets, &streams, stay)?;
+    let spec = init_spec(plan, mounts, hidden, command, &streams, &limits, &agent)?;
     let spec = InitSpec { interception, ..spec };
     if let Some(stay) = stay {
         // A sandbox that stays gets what it needs to live without this process, which then leaves it.
@@ -152,7 +153,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         return match began {
             staying::Began::Ended(end) => {
                 let (detected, duration) = (boundaries.close(notice).detected, Duration::ZERO);
-                Ok(Launched::Ended(Outcome {
+                Ok(Launched::Ended(Box::new(Outcome {
                     end,
                     report,
                     init: None,
@@ -161,7 +162,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
                     egress: None,
                     usage: None,
                     duration,
-                }))
+                })))
             }
             staying::Began::Ready => {
                 notice(Notice::Started(report.clone()));
@@ -224,7 +225,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     last.complete(&mut ended.report);
     let detected = last.detected;
     let init = Some(InitIds { pid: Some(pid), namespaces: ended.namespaces });
-    Ok(Launched::Ended(Outcome {
+    Ok(Launched::Ended(Box::new(Outcome {
         end: ended.end,
         report: ended.report,
         init,
@@ -233,7 +234,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         egress,
         usage: None,
         duration,
-    }))
+    })))
 }
 
 fn recorded(error: RecordError) -> StartError {
@@ -284,35 +285,42 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
     }
 }
 
+/// Returns the first command, if the sandbox has one.
+fn command(
+    plan: &Plan,
+    secrets: &[(String, SecretValue)],
+    streams: &Streams,
+    stay: Option<StayLaunch<'_>>,
+) -> Result<Option<CommandSpec>, StartError> {
+    if stay.is_some_and(|stay| stay.plan.command == FirstCommand::None) {
+        return Ok(None);
+    }
+    Ok(Some(CommandSpec {
+        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+        env: environment(plan, secrets),
+        workdir: plan.agent.workdir.clone(),
+        umask: umask().map_err(StartError::step("reading the umask of this process"))?,
+        process_limits: ProcessLimits::of(&plan.limits),
+        terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
+        passed: streams.passed_as(),
+    }))
+}
+
 /// Makes the init spec.
 fn init_spec(
     plan: &Plan,
     mounts: MountPlan,
     hidden: Vec<ExpectedMount>,
-    secrets: &[(String, SecretValue)],
+    command: Option<CommandSpec>,
     streams: &Streams,
     limits: &LimitEnforcement<'_>,
     agent: &Agent,
-    stay: Option<StayLaunch<'_>>,
 ) -> Result<InitSpec, StartError> {
     let namespaces = Expectations::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?)));
     let namespaces: io::Result<Vec<_>> = namespaces.into_iter().collect();
     Ok(InitSpec {
         rootfs: Rootfs::Own { mounts, rlimit_fallback: limits.rlimit_fallback() },
-        command: match stay {
-            Some(StayLaunch { plan: StayPlan { command: FirstCommand::None, .. }, .. }) => None,
-            Some(StayLaunch { plan: StayPlan { command: FirstCommand::Run, .. }, .. }) | None => {
-                Some(CommandSpec {
-                    argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-                    env: environment(plan, secrets),
-                    workdir: plan.agent.workdir.clone(),
-                    umask: umask().map_err(StartError::step("reading the umask of this process"))?,
-                    process_limits: ProcessLimits::of(&plan.limits),
-                    terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
-                    passed: streams.passed_as(),
-                })
-            }
-        },
+        command,
         stay: None,
         sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
         grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))

@@ -143,7 +143,7 @@ pub(super) fn complete(plan: &Plan, report: &mut Report) {
             line.reason = format!("{}; {reason}", line.reason);
         }
         None => {
-            report.add(Finding { layer: Layer::Protect, status: Status::Partly, reason: reason.to_owned() })
+            report.add(Finding { layer: Layer::Protect, status: Status::Partly, reason: reason.to_owned() });
         }
     }
 }
