@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(row(&effective, "limits.memory"), "\"2g\" from sandbox.toml:2");
         assert_eq!(row(&effective, "limits.pids"), "8 from user.toml:3");
         assert_eq!(row(&effective, "limits.tmp_size"), "\"512m\" from default");
-        assert_eq!(row(&effective, "lifecycle.idle_timeout"), "absent");
+        assert_eq!(row(&effective, "container.runtime"), "absent");
     }
 
     #[test]

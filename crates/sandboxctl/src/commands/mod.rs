@@ -43,7 +43,7 @@ pub(crate) fn run(
         // No part of it needs root: whoever may use the engine may build, and reads and writes their own files.
         CliCommand::Build(Deferred(args)) => build::build(ui, &Context::gather_as_caller()?, &args),
         CliCommand::Run(Deferred(args)) => run::run(ui, Context::gather()?, parent, args),
-        CliCommand::Create(Deferred(args)) => run::create(ui, Context::gather()?, args),
+        CliCommand::Create(Deferred(args)) => run::create(ui, Context::gather()?, &args),
         CliCommand::Ls(args) => sandboxes::ls::ls(ui, &Context::gather()?, &args),
         CliCommand::Inspect(args) => sandboxes::inspect::inspect(ui, &Context::gather()?, &args),
         CliCommand::Logs(args) => sandboxes::logs::logs(ui, &Context::gather()?, &args),

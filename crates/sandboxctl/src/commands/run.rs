@@ -81,7 +81,7 @@ fn detach(ui: &Ui, context: Context, args: RunArgs) -> Result<ExitCode, CommandE
 }
 
 /// `create`: makes a sandbox that waits for commands.
-pub(crate) fn create(ui: &Ui, context: Context, args: CreateArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn create(ui: &Ui, context: Context, args: &CreateArgs) -> Result<ExitCode, CommandError> {
     let loaded = load::plan(ui, &context, &args.request, Vec::new(), &mut |_| ())?;
     if args.reuse {
         if let Some(found) = super::sandboxes::open(&context)?.lookup(&loaded.plan.name)? {

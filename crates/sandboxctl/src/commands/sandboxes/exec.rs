@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::Path;
 
 use confine::protocol::ExecClient;
 use policy::config::overrides::Overrides;
@@ -75,7 +74,7 @@ pub(crate) fn exec(
     let (code, failure) = run::exit_of(&outcome.end, plan.provider);
     match (ui.format(), &failure) {
         (Format::Json, _) => {
-            ui.json(&output::run(plan, None, &outcome, code, failure.as_ref(), &warnings))?
+            ui.json(&output::run(plan, None, &outcome, code, failure.as_ref(), &warnings))?;
         }
         (Format::Text, Some(failure)) => ui.failure(failure),
         (Format::Text, None) => {}
@@ -100,7 +99,7 @@ fn plan(context: &Context, sandbox: &StayingSandbox, args: ExecArgs) -> Result<P
         let start = typed.parse::<StartDirectory>().and_then(|start| start.from(&first));
         let start = start
             .map_err(|error| CommandError::message(Code::UsageInvalid, format_args!("--workdir: {error}")))?;
-        plan.agent.workdir = Path::new(start.as_path()).to_owned();
+        start.as_path().clone_into(&mut plan.agent.workdir);
     }
     if let Some(text) = args.timeout {
         let timeout = limits::duration(&text)

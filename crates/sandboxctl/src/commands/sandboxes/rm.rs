@@ -41,6 +41,8 @@ pub(crate) fn prune(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError
         }
     }
     super::clear_up_after(ui, context)?;
-    ui.data(&json!({ "removed": removed }), |_| removed.iter().map(|name| format!("{name}\n")).collect())?;
+    ui.data(&json!({ "removed": removed }), |_| {
+        removed.iter().flat_map(|name| [name.as_str(), "\n"]).collect()
+    })?;
     Ok(ExitCode::Success)
 }
