@@ -95,9 +95,9 @@ pub enum EndCause {
     Command(Ending),
     /// Somebody has asked for it.
     Stopped,
-    /// No command has run for as long as [`Stay::idle_timeout`] says.
+    /// No command has run for as long as [`Stay::idle_timeout`](super::Stay::idle_timeout) says.
     Idle,
-    /// It has reached [`Stay::max_duration`].
+    /// It has reached [`Stay::max_duration`](super::Stay::max_duration).
     Aged,
 }
 
