@@ -8,5 +8,6 @@ pub mod in_force;
 pub mod record;
 pub mod sandboxes;
 pub mod trust;
+pub mod version;
 pub mod walks;
 pub mod writable;

@@ -25,7 +25,8 @@ use crate::process::reap::{self, OtherProcesses};
 use crate::process::start::{self, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{
-    CommandSpec, ControlSocket, EndCause, Ending, Event, Purpose, Request, SandboxEnd, Stay, StayStatus, Step,
+    CommandSpec, ControlSocket, EndCause, Ending, Event, Purpose, Request, SandboxEnd, Stay, StayNote,
+    StayStatus, Step,
 };
 use crate::sys::{self, Machine};
 
@@ -45,7 +46,7 @@ const BATCH: u32 = 64;
 pub(super) struct StayDescriptors {
     stay: Stay,
     listener: OwnedFd,
-    end: File,
+    note: File,
     held: Vec<OwnedFd>,
     logs: Vec<LogPump>,
 }
@@ -62,13 +63,13 @@ impl StayDescriptors {
         let mut all = std::mem::replace(descriptors, rest).into_iter();
         let missing = || io::Error::from(io::ErrorKind::InvalidData);
         let listener = all.next().ok_or_else(missing)?;
-        let end = File::from(all.next().ok_or_else(missing)?);
+        let note = File::from(all.next().ok_or_else(missing)?);
         let held = all.by_ref().take(usize::from(stay.held)).collect();
         let mut pumps = Vec::new();
         while let (Some(capacity), Some(pipe), Some(file)) = (stay.logs, all.next(), all.next()) {
             pumps.push(LogPump::begin(pipe, file.into(), capacity)?);
         }
-        Ok(Self { stay, listener, end, held, logs: pumps })
+        Ok(Self { stay, listener, note, held, logs: pumps })
     }
 }
 
@@ -77,7 +78,7 @@ pub(super) struct Staying {
     stay: Stay,
     began: Instant,
     listener: Option<OwnedFd>,
-    end: File,
+    note: File,
     /// Never read: what is locked through them is locked for as long as this process lives.
     _held: Vec<OwnedFd>,
     logs: Vec<LogPump>,
@@ -113,7 +114,7 @@ impl Staying {
         listeners: ProxyListeners,
     ) -> Result<Self, NotStarted> {
         let failed = |step| move |error: io::Error| NotStarted::Failed(start::failed(step)(error));
-        let StayDescriptors { stay, listener, end, held, logs } = descriptors;
+        let StayDescriptors { stay, listener, note, held, logs } = descriptors;
         let Descriptors { cgroups, passed } = given;
         let mask = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM]);
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
@@ -122,7 +123,7 @@ impl Staying {
             stay,
             began: Instant::now(),
             listener: Some(listener),
-            end,
+            note,
             _held: held,
             logs,
             cgroups,
@@ -160,10 +161,12 @@ impl Staying {
 
     /// Serves clients until the sandbox ends. The returned code is the exit status of this process.
     pub(super) fn serve(mut self, mut control: ControlSocket) -> io::Result<u8> {
-        // Until the client has noted that there is such a sandbox, this process ends with it: nobody would find it.
+        // Until the client has noted that there is such a sandbox, this process ends with it: nobody would find it. From then on it
+        // does not, and says so where others look: who is killed in between leaves a sandbox that runs or none.
         control.send(&Event::Ready, &[])?;
         let Some(Request::Leave) = control.receive()? else { return Ok(125) };
         rustix::process::set_parent_process_death_signal(None)?;
+        self.note(StayNote::Stays)?;
         control.send(&Event::Stays, &[])?;
         drop(control);
 
@@ -180,21 +183,20 @@ impl Staying {
         for log in &mut self.logs {
             log.drain();
         }
-        self.write_end(cause);
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let at = u64::try_from(at).unwrap_or(u64::MAX);
+        // On a full disk nobody learns more than that it has ended.
+        let _ = self.note(StayNote::Ended(SandboxEnd { cause, at }));
         Ok(match cause {
             EndCause::Command(ending) => ending.exit_code(),
             EndCause::Stopped | EndCause::Idle | EndCause::Aged => 0,
         })
     }
 
-    /// Notes how the sandbox has ended, for whoever asks later.
-    fn write_end(&self, cause: EndCause) {
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let end = SandboxEnd { cause, at: u64::try_from(at).unwrap_or(u64::MAX) };
-        if let Ok(bytes) = postcard::to_allocvec(&end) {
-            // On a full disk nobody learns more than that it has ended.
-            let _ = self.end.write_all_at(&bytes, 0);
-        }
+    /// Writes about this process where others look.
+    fn note(&self, note: StayNote) -> io::Result<()> {
+        let bytes = postcard::to_allocvec(&note).map_err(io::Error::other)?;
+        self.note.write_all_at(&bytes, 0)
     }
 
     /// Waits for whatever happens next, and serves what does.

@@ -42,7 +42,7 @@ pub struct InitSpec {
 /// How PID 1 lives without its client.
 ///
 /// Its descriptors come first in the message, in this order: the socket that it listens on, the file that it writes its
-/// [`SandboxEnd`](super::SandboxEnd) into, [`Stay::held`] others, and where [`Stay::logs`] is set, of standard output and then of standard error the
+/// [`StayNote`](super::StayNote) into, [`Stay::held`] others, and where [`Stay::logs`] is set, of standard output and then of standard error the
 /// pipe that the first command writes to and the file of its log.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Stay {

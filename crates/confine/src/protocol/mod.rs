@@ -33,7 +33,7 @@ pub use self::init_spec::{
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
 pub use self::mount_plan::{BindSource, Cover, MountAccess, MountPlan};
 pub use self::socket::ControlSocket;
-pub use self::stay::{EndCause, ExecClient, ExecRequest, Purpose, SandboxEnd, StayStatus, Usage};
+pub use self::stay::{EndCause, ExecClient, ExecRequest, Purpose, SandboxEnd, StayNote, StayStatus, Usage};
 pub use self::step::{FilesystemType, MountStep, Step};
 use crate::report::{Finding, Report};
 

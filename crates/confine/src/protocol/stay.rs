@@ -80,6 +80,15 @@ pub struct StayStatus {
     pub age: Duration,
 }
 
+/// What PID 1 writes about itself into the file that it was given.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum StayNote {
+    /// It does not end with its client any more.
+    Stays,
+    /// It is about to end.
+    Ended(SandboxEnd),
+}
+
 /// How a sandbox that stays has ended.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SandboxEnd {

@@ -218,8 +218,16 @@ impl<'a> Boundaries<'a> {
             let protect = plan.protect.clone();
             let cgroups = Vec::new();
             let (id, owner) = (id.clone(), caller.uid);
-            let record =
-                Record { version: RecordVersion, id, owner, client, boundaries, protect, cgroups, placed };
+            let record = Record {
+                version: RecordVersion::default(),
+                id,
+                owner,
+                client,
+                boundaries,
+                protect,
+                cgroups,
+                placed,
+            };
             Ok((runs.keep(&record)?, record))
         };
         let (kept, record) = Client::this().map_err(RecordError::from).and_then(keep).map_err(recorded)?;

@@ -65,6 +65,22 @@ pub struct Outcome {
     pub duration: Duration,
 }
 
+impl Outcome {
+    /// Returns that of a command of which nothing more is known than how it has ended.
+    pub(crate) fn of(end: End, duration: Duration) -> Self {
+        Self {
+            end,
+            report: Report::default(),
+            init: None,
+            output: None,
+            detected: Vec::new(),
+            egress: None,
+            usage: None,
+            duration,
+        }
+    }
+}
+
 /// What PID 1 of a sandbox was on the host.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct InitIds {

@@ -110,29 +110,11 @@ impl Streams {
                 let (stderr, err) = Capture::open(limit).map_err(failed)?;
                 let inside =
                     vec![Inside::Made(null().map_err(failed)?), Inside::Made(out), Inside::Made(err)];
-                Ok(Self {
-                    inside,
-                    passed: Vec::new(),
-                    relayed: Vec::new(),
-                    caller,
-                    terminal: [false; 3],
-                    captures: Some([stdout, stderr]),
-                    logged: Vec::new(),
-                    pipes: Pipes::default(),
-                })
+                Ok(Self { captures: Some([stdout, stderr]), ..Self::leading_to(inside, caller) })
             }
             Stdio::Null => {
                 let null = || Ok::<_, StartError>(Inside::Made(null().map_err(failed)?));
-                Ok(Self {
-                    inside: vec![null()?, null()?, null()?],
-                    passed: Vec::new(),
-                    relayed: Vec::new(),
-                    caller,
-                    terminal: [false; 3],
-                    captures: None,
-                    logged: Vec::new(),
-                    pipes: Pipes::default(),
-                })
+                Ok(Self::leading_to(vec![null()?, null()?, null()?], caller))
             }
             Stdio::Logged => {
                 let pipe = || -> io::Result<(OwnedFd, Inside)> {
@@ -140,28 +122,11 @@ impl Streams {
                     Ok((reader, Inside::Made(give(writer, agent)?)))
                 };
                 let ((stdout, out), (stderr, err)) = (pipe().map_err(failed)?, pipe().map_err(failed)?);
-                Ok(Self {
-                    inside: vec![Inside::Made(null().map_err(failed)?), out, err],
-                    passed: Vec::new(),
-                    relayed: Vec::new(),
-                    caller,
-                    terminal: [false; 3],
-                    captures: None,
-                    logged: vec![stdout, stderr],
-                    pipes: Pipes::default(),
-                })
+                let inside = vec![Inside::Made(null().map_err(failed)?), out, err];
+                Ok(Self { logged: vec![stdout, stderr], ..Self::leading_to(inside, caller) })
             }
             Stdio::Inherit => {
-                let mut streams = Self {
-                    inside: Vec::new(),
-                    passed: Vec::new(),
-                    relayed: Vec::new(),
-                    caller,
-                    terminal: [false; 3],
-                    captures: None,
-                    logged: Vec::new(),
-                    pipes: Pipes::default(),
-                };
+                let mut streams = Self::leading_to(Vec::new(), caller);
                 for (at, name) in (0..).zip(["input", "output", "error"]) {
                     let kind = check_stream(standard(at)).map_err(|error| StartError::Refused {
                         asked: format!("standard {name}"),
@@ -182,6 +147,20 @@ impl Streams {
                 }
                 Ok(streams)
             }
+        }
+    }
+
+    /// Makes them of the agent's ends alone.
+    fn leading_to(inside: Vec<Inside>, caller: Identity) -> Self {
+        Self {
+            inside,
+            passed: Vec::new(),
+            relayed: Vec::new(),
+            caller,
+            terminal: [false; 3],
+            captures: None,
+            logged: Vec::new(),
+            pipes: Pipes::default(),
         }
     }
 

@@ -110,6 +110,17 @@ impl StateDir {
         Self::open(&self.path.join(name), self.owner)
     }
 
+    /// Opens a directory within this one; `None` where there is none. Links are not followed.
+    pub(crate) fn existing_within(&self, name: &str) -> Result<Option<Self>, StateError> {
+        let _acting = self.acting(name)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(directory) => Ok(Some(Self { path: self.path.join(name), directory, owner: self.owner })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(self.failed("open", name, errno.into())),
+        }
+    }
+
     /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path

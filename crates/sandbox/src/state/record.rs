@@ -22,6 +22,7 @@ use crate::host::follow;
 use crate::host::identity::Identity;
 use crate::state::client::{Client, ProcessError, start_time};
 use crate::state::directory::{Holder, Lock, StateDir, StateError, draft_writer};
+use crate::state::version::Version;
 
 mod unread;
 
@@ -97,33 +98,8 @@ pub struct Stuck {
     pub file_id: FileId,
 }
 
-/// The form of a record: this one. A record of any other is not read.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(into = "u32", try_from = "u32")]
-pub struct RecordVersion;
-
-impl RecordVersion {
-    /// Goes up whenever what a record holds means something else.
-    const NUMBER: u32 = 5;
-}
-
-impl From<RecordVersion> for u32 {
-    fn from(_: RecordVersion) -> Self {
-        RecordVersion::NUMBER
-    }
-}
-
-impl TryFrom<u32> for RecordVersion {
-    type Error = String;
-
-    fn try_from(number: u32) -> Result<Self, Self::Error> {
-        if number == Self::NUMBER {
-            Ok(Self)
-        } else {
-            Err(format!("version {number}, and this program knows {}", Self::NUMBER))
-        }
-    }
-}
+/// The form of a record. It goes up whenever what one holds means something else.
+pub type RecordVersion = Version<5>;
 
 /// The name of a run: sixteen hexadecimal digits.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -378,7 +354,7 @@ mod tests {
 
     fn record(client: Client) -> Record {
         Record {
-            version: RecordVersion,
+            version: RecordVersion::default(),
             protect: Protect {
                 paths: vec![],
                 of_git: vec![],

@@ -5,12 +5,12 @@
 //! a reboot, too.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use confine::log_ring::{self, Log};
-use confine::protocol::SandboxEnd;
+use confine::protocol::{SandboxEnd, StayNote};
 use confine::report::Report;
 use policy::plan::Plan;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::identity::Identity;
 use crate::state::directory::{Holder, Lock, StateDir, StateError};
 use crate::state::record::RunId;
+use crate::state::version::Version;
 
 /// The directory of sandboxes that stay, in that of the state.
 const SANDBOXES: &str = "sandboxes";
@@ -29,7 +30,7 @@ const NAMES: &str = ".names";
 const RECORD: &str = "record.json";
 const ALIVE: &str = "alive";
 const CONTROL: &str = "control";
-const END: &str = "end";
+const NOTE: &str = "note";
 const LOGS: [&str; 2] = ["stdout", "stderr"];
 
 /// What is known of a sandbox that stays, whether it lives or not.
@@ -82,33 +83,8 @@ pub struct StartedRecord {
     pub report: Report,
 }
 
-/// The form of a record: this one. A record of any other is not read.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(into = "u32", try_from = "u32")]
-pub struct SandboxVersion;
-
-impl SandboxVersion {
-    /// Goes up whenever what a record holds means something else.
-    const NUMBER: u32 = 1;
-}
-
-impl From<SandboxVersion> for u32 {
-    fn from(_: SandboxVersion) -> Self {
-        SandboxVersion::NUMBER
-    }
-}
-
-impl TryFrom<u32> for SandboxVersion {
-    type Error = String;
-
-    fn try_from(number: u32) -> Result<Self, Self::Error> {
-        if number == Self::NUMBER {
-            Ok(Self)
-        } else {
-            Err(format!("version {number}, and this program knows {}", Self::NUMBER))
-        }
-    }
-}
+/// The form of a record. It goes up whenever what one holds means something else.
+pub type SandboxVersion = Version<1>;
 
 /// How far a sandbox is in its life: `creating`, then `running`, then `stopped`, and then it is removed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
@@ -193,7 +169,7 @@ pub(crate) struct NewSandbox<'a> {
     is_made: bool,
     pub(crate) listener: UnixListener,
     pub(crate) alive: Lock,
-    pub(crate) end: File,
+    pub(crate) note: File,
     pub(crate) logs: Vec<File>,
 }
 
@@ -211,6 +187,7 @@ impl Sandboxes {
     /// Takes a name, and makes the files of a sandbox.
     pub(crate) fn create(&self, record: SandboxRecord) -> Result<NewSandbox<'_>, SandboxError> {
         let names = self.0.lock(NAMES)?;
+        self.sweep_named(&names)?;
         if let Some(found) = self.lookup(&record.name)? {
             return Err(SandboxError::NameInUse { name: record.name, phase: found.phase });
         }
@@ -218,6 +195,13 @@ impl Sandboxes {
         let make = || -> Result<_, StateError> {
             // Locked before there is a record, so that nobody takes it for one that has ended.
             let alive = directory.write_held(ALIVE, b"")?;
+            if !is_held(&directory)? {
+                return Err(StateError::File {
+                    action: "lock",
+                    path: directory.path().join(ALIVE),
+                    source: io::Error::other("the file system has no locks"),
+                });
+            }
             write(&directory, &record)?;
             let logs = match record.stay.command {
                 FirstCommand::Run => {
@@ -225,19 +209,19 @@ impl Sandboxes {
                 }
                 FirstCommand::None => Vec::new(),
             };
-            Ok((alive, logs, directory.create_new(END)?, directory.listen(CONTROL)?))
+            Ok((alive, logs, directory.create_new(NOTE)?, directory.listen(CONTROL)?))
         };
         let made = make();
         drop(names);
         match made {
-            Ok((alive, logs, end, listener)) => Ok(NewSandbox {
+            Ok((alive, logs, note, listener)) => Ok(NewSandbox {
                 sandboxes: self,
                 directory,
                 record,
                 is_made: false,
                 listener,
                 alive,
-                end,
+                note,
                 logs,
             }),
             Err(error) => {
@@ -254,23 +238,21 @@ impl Sandboxes {
 
     /// Finds a sandbox by its name, or by its id; `None` where there is none.
     pub fn lookup(&self, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
-        let mut unreadable = None;
         for found in self.list()? {
             match found {
                 Ok(found) if found.record.name == name || found.record.id.as_str() == name => {
                     return Ok(Some(found));
                 }
-                Ok(_) => {}
-                Err(error) => unreadable = Some(error),
+                Err(SandboxError::Unreadable { id, reason }) if id == name => {
+                    return Err(SandboxError::Unreadable { id, reason });
+                }
+                Ok(_) | Err(_) => {}
             }
         }
-        // It could be the one that cannot be read.
-        unreadable
-            .filter(|error| matches!(error, SandboxError::Unreadable { id, .. } if id == name))
-            .map_or(Ok(None), Err)
+        Ok(None)
     }
 
-    /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is removed.
+    /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is none.
     pub fn list(&self) -> Result<Vec<Result<StayingSandbox, SandboxError>>, SandboxError> {
         let mut all = Vec::new();
         for id in self.0.names()?.into_iter().filter_map(|name| RunId::try_from(name).ok()) {
@@ -285,29 +267,38 @@ impl Sandboxes {
     }
 
     fn read(&self, id: &RunId) -> Result<Option<StayingSandbox>, SandboxError> {
-        let directory = self.0.within(id.as_str())?;
+        let Some(directory) = self.0.existing_within(id.as_str())? else { return Ok(None) };
         // Before the record, which says that it runs before whoever made it lets go of it.
-        let Some((_, holder)) = directory.read_held(ALIVE)? else { return Ok(None) };
+        let lives = is_held(&directory)?;
         let Some(text) = directory.read(RECORD)? else { return Ok(None) };
         let unreadable = |reason: String| SandboxError::Unreadable { id: id.as_str().to_owned(), reason };
         let record: SandboxRecord =
             serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-        let lives = match holder {
-            Holder::Lives => true,
-            Holder::Gone => false,
-            Holder::Unknown => directory.is_heard(CONTROL)?,
-        };
-        let phase = match (lives, &record.started) {
-            (true, Some(_)) => Phase::Running,
+        let phase = match (lives, note(&directory)?) {
+            (true, Some(StayNote::Stays)) => Phase::Running,
             (true, None) => Phase::Creating,
-            (false, Some(_)) => Phase::Stopped,
-            (false, None) => {
-                // Its client was killed before it ran.
-                self.remove_files(id, &directory)?;
-                return Ok(None);
-            }
+            (true, Some(StayNote::Ended(_))) | (false, Some(_)) => Phase::Stopped,
+            // Its client was killed before it ran.
+            (false, None) => return Ok(None),
         };
         Ok(Some(StayingSandbox { record, phase, directory }))
+    }
+
+    /// Removes what clients left half made that were killed.
+    pub fn sweep(&self) -> Result<(), SandboxError> {
+        self.sweep_named(&self.0.lock(NAMES)?)
+    }
+
+    /// Does the same while nobody else makes anything.
+    fn sweep_named(&self, _names: &Lock) -> Result<(), SandboxError> {
+        for id in self.0.names()?.into_iter().filter_map(|name| RunId::try_from(name).ok()) {
+            let Some(directory) = self.0.existing_within(id.as_str())? else { continue };
+            // What is being made is held, but for what whoever has the names has not begun.
+            if !is_held(&directory)? && note(&directory)?.is_none() {
+                self.remove_files(&id, &directory)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes a sandbox that has ended.
@@ -317,10 +308,21 @@ impl Sandboxes {
     }
 
     fn remove_files(&self, id: &RunId, directory: &StateDir) -> Result<(), StateError> {
-        // The record first: without it there is no sandbox.
-        [RECORD, ALIVE, CONTROL, END, LOGS[0], LOGS[1]].iter().try_for_each(|name| directory.remove(name))?;
+        // The record first: without it there is no sandbox. Then whatever there is: a client that was killed may have left a draft.
+        directory.remove(RECORD)?;
+        directory.names()?.iter().try_for_each(|name| directory.remove(name))?;
         self.0.remove_directory(id.as_str())
     }
+}
+
+/// Returns whether somebody holds the sandbox of this directory: its PID 1, or whoever makes it.
+fn is_held(directory: &StateDir) -> Result<bool, StateError> {
+    Ok(matches!(directory.read_held(ALIVE)?, Some((_, Holder::Lives))))
+}
+
+/// Returns what PID 1 of the sandbox of this directory has written about itself. It is data from a stranger: what makes no sense is nothing.
+fn note(directory: &StateDir) -> Result<Option<StayNote>, StateError> {
+    Ok(directory.read(NOTE)?.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
 }
 
 fn write(directory: &StateDir, record: &SandboxRecord) -> Result<(), StateError> {
@@ -373,22 +375,15 @@ impl StayingSandbox {
 
     /// Returns whether it lives now.
     pub(crate) fn lives(&self) -> Result<bool, SandboxError> {
-        Ok(match self.directory.read_held(ALIVE)? {
-            Some((_, Holder::Lives)) => true,
-            Some((_, Holder::Gone)) | None => false,
-            Some((_, Holder::Unknown)) => self.directory.is_heard(CONTROL)?,
-        })
+        Ok(is_held(&self.directory)?)
     }
 
     /// Returns how it has ended, if PID 1 has noted it: it has not where it was killed, or the machine went down.
     pub fn end(&self) -> Result<Option<SandboxEnd>, SandboxError> {
-        let mut bytes = Vec::new();
-        if let Some(file) = self.directory.open_existing(END)? {
-            file.take(64)
-                .read_to_end(&mut bytes)
-                .map_err(|source| SandboxError::Log { name: self.name().to_owned(), source })?;
-        }
-        Ok(postcard::from_bytes(&bytes).ok())
+        Ok(match note(&self.directory)? {
+            Some(StayNote::Ended(end)) => Some(end),
+            Some(StayNote::Stays) | None => None,
+        })
     }
 
     /// Reads the log of standard output (0) or of standard error (1), from the record on that ends after `after`.

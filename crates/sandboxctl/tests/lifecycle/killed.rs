@@ -22,32 +22,7 @@ const NO_FLAGS: [&str; 0] = [];
 const TREE: [&str; 3] = ["sh", "-c", "setsid sh -c 'sleep 1000 & sleep 1000' & echo ready; wait"];
 
 /// Sends PID 1 more signals, and leaves it more orphans, than it can take.
-const STORM: [&str; 3] = [
-    "python3",
-    "-c",
-    r#"
-import os, signal
-
-def forever(action):
-    if os.fork() == 0:
-        while True:
-            action()
-
-def leave_an_orphan():
-    child = os.fork()
-    if child == 0:
-        os.fork()
-        os._exit(0)
-    os.waitpid(child, 0)
-
-for _ in range(4):
-    forever(lambda: os.kill(1, signal.SIGCHLD))
-for _ in range(2):
-    forever(leave_an_orphan)
-print("ready", flush=True)
-signal.pause()
-"#,
-];
+const STORM: [&str; 3] = ["python3", "-c", include_str!("../support/storm.py")];
 
 /// How long after everything should have ended is too long.
 const PATIENCE: Duration = Duration::from_secs(20);

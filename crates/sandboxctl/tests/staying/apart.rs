@@ -141,29 +141,7 @@ fn who_kills_or_stops_a_supervisor_frees_nothing() {
 
 #[test]
 fn a_flood_of_children_and_signals_keeps_nobody_from_being_served() {
-    let storm = r#"
-import os, signal
-
-def forever(action):
-    if os.fork() == 0:
-        while True:
-            action()
-
-def leave_an_orphan():
-    child = os.fork()
-    if child == 0:
-        os.fork()
-        os._exit(0)
-    os.waitpid(child, 0)
-
-for _ in range(2):
-    forever(lambda: os.kill(1, signal.SIGCHLD))
-    forever(lambda: os.kill(os.getppid(), signal.SIGCHLD))
-for _ in range(2):
-    forever(leave_an_orphan)
-print("ready", flush=True)
-signal.pause()
-"#;
+    let storm = include_str!("../support/storm.py");
     for caller in callers("a flood in a sandbox that stays") {
         let place = Place::new(caller);
         let sandbox = Staying::create(&place, &[]);

@@ -55,6 +55,10 @@ fn a_client_killed_while_it_makes_one_leaves_one_that_runs_or_none() {
                 said(&ours(&place, &["rm", "--force", "s"]).output().unwrap());
             }
         }
+        said(&ours(&place, &["prune"]).output().unwrap());
+        let kept = place.home().join(".local/state/sandboxctl/sandboxes");
+        let kept: Vec<_> = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(kept, [".names"], "by {caller:?}");
         let left = said(&ours(&place, &["ls", "--all", "--quiet"]).output().unwrap());
         assert!(left.starts_with("no sandbox stays"), "by {caller:?}: {left}");
     }

@@ -89,8 +89,13 @@ fn a_start_that_fails_leaves_no_name_taken() {
 fn what_would_need_a_process_on_the_host_is_refused() {
     for caller in callers("what cannot stay") {
         let place = Place::new(caller);
+        place.write("strict.toml", "[native]\nrequire = [\"protect\"]\n");
+        let strict = place.path("strict.toml");
+        let strict = strict.to_str().unwrap();
         for (words, code) in [
-            (&["create", "--network", "allowlist", "--allow-host", "example.org"][..], "policy.denied"),
+            // Nobody watches, which a `run` with the same file has.
+            (&["create", "--config", strict, "--trust"][..], "layer.unenforceable"),
+            (&["create", "--network", "allowlist", "--allow-host", "example.org"], "policy.denied"),
             (&["create", "--provider", "local"], "policy.denied"),
             (&["run", "--detach", "--die-with-parent", "--", "true"], "usage.invalid"),
             (&["run", "--detach", "--ask", "--", "true"], "usage.invalid"),
@@ -98,5 +103,7 @@ fn what_would_need_a_process_on_the_host_is_refused() {
             let output = ours(&place, &[&["--format", "json"], words].concat()).output().unwrap();
             assert_eq!(error_code(&output), code, "{words:?}: {output:?}");
         }
+        let run = ours(&place, &["run", "--config", strict, "--trust", "--", "true"]).output().unwrap();
+        assert!(run.status.success(), "the control by {caller:?}: {run:?}");
     }
 }

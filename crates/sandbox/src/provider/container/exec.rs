@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use confine::protocol::{
     EXEC_ARGUMENT, ExecSpec, ExecUser, ProcessLimits, RENDEZVOUS_VARIABLE, Request, Shortage,
 };
-use confine::report::Report;
 use nix::sys::signal::Signal;
 use tracing::debug;
 
@@ -148,16 +147,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     }
     // What the engine has kept of it goes when its command ends by itself.
     let _ = running.borrow_mut().wait(Deadline::after(ENDING));
-    Ok(Outcome {
-        end: ended.end,
-        report: Report::default(),
-        init: None,
-        output: ended.output,
-        detected: Vec::new(),
-        egress: None,
-        usage: None,
-        duration,
-    })
+    Ok(Outcome { output: ended.output, ..Outcome::of(ended.end, duration) })
 }
 
 /// Returns who the agent is on the host: in a user namespace it is the caller.

@@ -64,7 +64,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
     stay.map_or(Ok(()), |_| staying::refuse_unsupported(plan))?;
-    let streams = if stay.is_some() { Stdio::Logged } else { streams };
+    let streams = stay.map_or(streams, |stay| match stay.plan.command {
+        FirstCommand::Run => Stdio::Logged,
+        FirstCommand::None => Stdio::Null,
+    });
 
     // 2., 3. and 5. are done already where it was known early that there would be a native sandbox.
     let EarlyInit { host, started } = early.unwrap_or_else(|| EarlyInit {
@@ -118,6 +121,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         boundaries.complete(report);
         sockets::complete(&plan.sockets, report);
         groups(plan, report);
+        if stay.is_some() {
+            staying::complete(plan, report);
+        }
     };
     let mut outside = Report::default();
     complete(&mut outside);
@@ -136,7 +142,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let spec = init_spec(plan, mounts, hidden, command, &streams, &limits, &agent)?;
     let spec = InitSpec { interception, ..spec };
     if let Some(stay) = stay {
-        // A sandbox that stays gets what it needs to live without this process, which then leaves it.
+        // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
+        // this process, and PID 1 with it.
+        drop(signals);
         let new = staying::begin(stay, plan, &id, caller, &agent)?;
         let uid_lock = agent.leave();
         let held = staying::held(&stay, &new, [boundaries.lock(), uid_lock.as_ref().map(AsFd::as_fd)]);
@@ -149,19 +157,13 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         limits.sweep_others();
         let (began, mut report) = staying::wait(&mut control, plan)?;
         complete(&mut report);
-        staying::complete(plan, &mut report);
         return match began {
             staying::Began::Ended(end) => {
-                let (detected, duration) = (boundaries.close(notice).detected, Duration::ZERO);
+                let detected = boundaries.close(notice).detected;
                 Ok(Launched::Ended(Box::new(Outcome {
-                    end,
                     report,
-                    init: None,
-                    output: None,
                     detected,
-                    egress: None,
-                    usage: None,
-                    duration,
+                    ..Outcome::of(end, Duration::ZERO)
                 })))
             }
             staying::Began::Ready => {

@@ -45,7 +45,7 @@ pub(super) fn begin<'a>(
     agent: &Agent,
 ) -> Result<NewSandbox<'a>, StartError> {
     let record = SandboxRecord {
-        version: SandboxVersion,
+        version: SandboxVersion::default(),
         id: id.clone(),
         name: plan.name.clone(),
         owner: caller.uid,
@@ -90,7 +90,7 @@ pub(super) fn descriptors<'a>(
     logged: &'a [OwnedFd],
 ) -> Vec<BorrowedFd<'a>> {
     let logs = logged.iter().zip(&new.logs).flat_map(|(pipe, file)| [pipe.as_fd(), file.as_fd()]);
-    [new.listener.as_fd(), new.end.as_fd()].into_iter().chain(held.iter().copied()).chain(logs).collect()
+    [new.listener.as_fd(), new.note.as_fd()].into_iter().chain(held.iter().copied()).chain(logs).collect()
 }
 
 /// What PID 1 has become.

@@ -47,9 +47,8 @@ impl StayingSandbox {
 
     /// Waits until it has ended, and returns how; `None` where nobody could note that.
     pub fn wait(&self) -> Result<Option<SandboxEnd>, SandboxError> {
-        if self.phase == Phase::Running {
-            self.wait_for(Purpose::Wait, None)?;
-        }
+        // PID 1 lets so many wait, and closes the connections of others at once.
+        while self.lives()? && !self.wait_for(Purpose::Wait, None)? {}
         self.end()
     }
 
@@ -72,19 +71,18 @@ impl StayingSandbox {
 
     /// Opens a connection for a purpose, and waits until it is closed because the sandbox has ended; returns whether it has.
     fn wait_for(&self, purpose: Purpose, limit: Option<Duration>) -> Result<bool, SandboxError> {
-        let mut stream = match self.open(purpose, limit) {
-            Ok(stream) => stream,
-            // It has ended meanwhile.
-            Err(SandboxError::Unreachable { .. }) if !self.lives()? => return Ok(true),
+        match self.open(purpose, limit) {
+            Ok(mut stream) => match stream.read(&mut [0]) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(self.unreachable(error)),
+            },
+            // It is about to end, or has.
+            Err(SandboxError::Unreachable { .. }) => {}
             Err(error) => return Err(error),
-        };
-        match stream.read(&mut [0]) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                return Ok(false);
-            }
-            Err(error) => return Err(self.unreachable(error)),
         }
         // Its descriptors close one after the other.
         let until = Deadline::after(RELEASE);

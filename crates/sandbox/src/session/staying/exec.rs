@@ -9,7 +9,6 @@ use std::time::Instant;
 use confine::protocol::{
     CommandSpec, ControlSocket, Event, ExecClient, ExecRequest, ProcessLimits, Purpose, Terminal,
 };
-use confine::report::Report;
 use nix::sys::signal::Signal;
 use policy::plan::Plan;
 
@@ -114,16 +113,7 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
         &signals,
     )?;
     drop(terminal);
-    Ok(Some(Outcome {
-        end: ended.end,
-        report: Report::default(),
-        init: None,
-        output: ended.output,
-        detected: Vec::new(),
-        egress: None,
-        usage: ended.usage,
-        duration: began.elapsed(),
-    }))
+    Ok(Some(Outcome { output: ended.output, usage: ended.usage, ..Outcome::of(ended.end, began.elapsed()) }))
 }
 
 /// Waits until a command that goes on without this process has begun.
@@ -132,16 +122,9 @@ fn started(control: &mut ControlSocket, plan: &Plan, began: Instant) -> Result<O
     match control.receive::<Event>().map_err(failed)? {
         Some(Event::Started { .. }) => Ok(None),
         Some(Event::Failed(failure)) => Err(remedy::failure(plan.provider, failure)),
-        Some(Event::Unexecutable { command, errno }) => Ok(Some(Outcome {
-            end: End::unexecutable(command, errno),
-            report: Report::default(),
-            init: None,
-            output: None,
-            detected: Vec::new(),
-            egress: None,
-            usage: None,
-            duration: began.elapsed(),
-        })),
+        Some(Event::Unexecutable { command, errno }) => {
+            Ok(Some(Outcome::of(End::unexecutable(command, errno), began.elapsed())))
+        }
         Some(_) => Err(failed(io::ErrorKind::InvalidData.into())),
         None => Err(failed(io::Error::other("the sandbox has ended"))),
     }

@@ -29,6 +29,7 @@ pub(crate) fn rm(ui: &Ui, context: &Context, args: &RemoveArgs) -> Result<ExitCo
 
 pub(crate) fn prune(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> {
     let sandboxes = super::open(context)?;
+    sandboxes.sweep()?;
     let mut removed = Vec::new();
     for found in sandboxes.list()? {
         match found {
