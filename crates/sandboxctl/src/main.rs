@@ -6,6 +6,7 @@ use std::process;
 
 use clap::error::ErrorKind;
 use confine::Clearing;
+use confine::process::reap;
 use policy::config::variables::LOG;
 use sandbox::session::attendance::Parent;
 
@@ -56,6 +57,8 @@ static ALLOCATOR: Clearing<std::alloc::System> = Clearing(std::alloc::System);
 fn main() -> process::ExitCode {
     // First of all: it may end at any moment, and what is asked later is somebody else.
     let parent = Parent::of_this_process();
+    // Children are ended by their numbers.
+    reap::keep_ended_children();
     let args: Vec<OsString> = env::args_os().collect();
     // See no-color.org; and a terminal without any capability, see term(7).
     let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -58,8 +58,7 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
     //    secret has arrived.
     capabilities::not_dumpable().map_err(io::Error::other)?;
 
-    // A caller may have ignored SIGCHLD, which survives an execution; then no child's end would be reported.
-    sys::default_signal(libc::SIGCHLD);
+    reap::keep_ended_children();
 
     // A second guard beside the lifeline, for when this process is stopped and cannot watch that. A client that is gone
     // already has closed the lifeline. In a container the parent is the engine's, and may end when it likes.

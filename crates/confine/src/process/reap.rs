@@ -10,6 +10,14 @@ use rustix::process::{
 };
 
 use crate::protocol::Ending;
+use crate::sys;
+
+/// Has the kernel keep children that have ended until they are waited for, and report their ends. A caller may have ignored SIGCHLD, which
+/// survives an execution: then the number of a child that has ended may be somebody else's at once, see sigaction(2), and a signal
+/// that is meant for the child reaches them.
+pub fn keep_ended_children() {
+    sys::default_signal(libc::SIGCHLD);
+}
 
 /// How many children are collected before anything else gets its turn: an agent can make orphans faster than they
 /// can be collected.

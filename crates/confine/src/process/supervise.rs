@@ -102,8 +102,8 @@ fn execute_emulated(itself: &OwnedFd, arguments: &[&CStr]) -> io::Result<io::Err
 
 /// Runs the supervisor from its fresh image on. The returned code is its exit status.
 pub fn run(supervised: Supervised) -> io::Result<u8> {
-    // 1. A caller may have ignored SIGCHLD, which survives an execution. And nobody may look into this process or change it: the agent has the same user, and waits for us.
-    sys::default_signal(libc::SIGCHLD);
+    // 1. Children are ours to collect. And nobody may look into this process or change it: the agent has the same user, and waits for us.
+    reap::keep_ended_children();
     capabilities::not_dumpable().map_err(io::Error::other)?;
     rustix::thread::set_name(c"entrypoint")?;
     let go = sys::duplicate_inherited(supervised.go)?;

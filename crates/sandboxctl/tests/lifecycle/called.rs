@@ -91,3 +91,28 @@ fn a_pull_ends_with_its_client() {
         }
     }
 }
+
+/// Where SIGCHLD is ignored, the number of a child that has ended is free at once, and a signal for the child reaches whoever has it next.
+#[test]
+fn children_that_have_ended_keep_their_numbers_whatever_the_caller_ignores() {
+    for caller in callers("SIGCHLD ignored") {
+        let place = Place::new(caller);
+        let ignores = |argv: &[std::ffi::OsString]| {
+            let start = ["env", "--ignore-signal=CHLD"].map(std::ffi::OsString::from);
+            let mut running = crate::ready::start(&mut place.outside(&[&start, argv].concat()));
+            let pid = running.id();
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+            let mask = u64::from_str_radix(mask, 16).unwrap();
+            drop(running.stdin.take());
+            running.wait().unwrap();
+            mask & 1 << (Signal::CHILD.as_raw() - 1) != 0
+        };
+        let script = ["sh", "-c", "echo ready; read line"];
+        assert!(
+            ignores(&["python3", "-c", "print('ready', flush=True); input()"].map(Into::into)),
+            "the control by {caller:?}"
+        );
+        assert!(!ignores(&place.run(&NO_FLAGS, &script)), "by {caller:?}");
+    }
+}

@@ -198,4 +198,9 @@ print(serve(0), serve(1001))
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let (own, of_another) = said.split_once("error: standard input is a socket of another user").unwrap();
     assert!(own.contains("is no socket of `sandboxctl run`") && of_another.contains("by itself"), "{said}");
+    // Nor one of its own, where sudo has started it.
+    let mut by_sudo = place.outside(&["python3".as_ref(), "-c".as_ref(), ASK.as_ref(), program.as_os_str()]);
+    let output = by_sudo.env("SUDO_UID", "1001").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said.matches("is not started by sudo").count(), 2, "{said}");
 }

@@ -84,7 +84,14 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
 
     // 2. What it is to do, from the process that has started it. A person who types this has no such socket.
     let stdin = rustix::stdio::stdin();
-    // Whoever may call this as root by sudo, and nothing else, is not to say what root's proxy does.
+    // Whoever may call this as root by sudo, and nothing else, is not to say what root's proxy does. `run` starts it without a variable
+    // of sudo's, and a socket says only who has made it: a message bus of root's passes on what anybody sends.
+    if env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("SUDO_")) {
+        return Err(CommandError::message(
+            Code::PolicyDenied,
+            "the egress proxy is not started by sudo; `sandboxctl run` starts this command by itself",
+        ));
+    }
     let peer = rustix::net::sockopt::socket_peercred(stdin).map(|peer| peer.uid);
     if peer.is_ok_and(|peer| peer != geteuid()) {
         return Err(CommandError::message(
