@@ -34,7 +34,13 @@ BUDGETS = {
     "sandboxctl, cargo build --release": 0.85,
     "entrypoint, exec mode": 0.6,
     "sandboxctl, docker": 1.15,
+    "exec, native": 0.05,
+    "exec, docker": 0.05,
+    "run, warm": 1 / 3,
 }
+# What an idle sandbox may hold, and how long many may take to be made.
+IDLE_KIB = 1024
+MANY, MANY_SECONDS = 200, 5
 LARGEST_ENTRYPOINT = 600_000
 USER = 1001
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -90,6 +96,7 @@ def main():
         memory(page, programs["static"], Path(top))
         egress(page, programs["static"], Path(top))
         containers(page, programs["static"], Path(top), arguments.rounds)
+        staying(page, programs["static"], Path(top), arguments.rounds)
         image(page, programs["static"], Path(top))
     rust(page, "Verdicts", "policy", "verdicts")
     rust(page, "Protected paths", "sandbox", "walk")
@@ -273,6 +280,75 @@ def containers(page, program, top, rounds):
     policy = POLICY.replace("native", "docker") + f'\n[image]\nname = "{image}"\n'
     times, missing = as_user(USER, top, lambda: interleaved(contenders, rounds), groups=[engine], policy=policy)
     page.table(f"Start of a container, called by uid {USER}", times, missing, beside="docker run")
+    times = as_user(USER, top, lambda: warm(program), groups=[engine], policy=policy)
+    page.table(f"Start of a container that was made ahead, called by uid {USER}", times, [], beside="run, cold")
+
+
+def warm(program):
+    """Nanoseconds of cold and warm starts, in turns. Nothing is made in the background while either is measured."""
+    run = [str(program), "run", "--quiet", "--provider", "docker", "--", "true"]
+    pool = lambda verb, *flags: subprocess.run([program, "pool", verb, *flags], check=True, capture_output=True)
+    settings = Path.home() / ".config/sandboxctl/sandbox.toml"
+    settings.parent.mkdir(parents=True)
+    times = {"run, warm": [], "run, cold": []}
+    for _ in range(SLOW_ROUNDS):
+        settings.unlink(missing_ok=True)
+        times["run, cold"].append(once(run))
+        settings.write_text("[pool]\nsize = 1\n")
+        pool("fill", "--provider", "docker")
+        times["run, warm"].append(once(run))
+        pool("fill", "--provider", "docker")
+    pool("drain")
+    return times
+
+
+def staying(page, program, top, rounds):
+    """Sandboxes that stay: a command in one, what an idle one holds, and many of them."""
+    project = top / "staying"
+    prepare(project, os.getuid())
+    call = lambda *words: subprocess.run(
+        [program, *words], cwd=project, env=environment(project), stdin=subprocess.DEVNULL, check=True, capture_output=True
+    )
+    image = os.environ.get("SANDBOX_TEST_IMAGE")
+    has_docker = bool(image) and os.getuid() == 0
+    contenders = {"exec, native": [program, "exec", "native", "--", "true"]}
+    call("create", "--name", "native")
+    if has_docker:
+        (project / "sandbox.toml").write_text(POLICY.replace("native", "docker") + f'\n[image]\nname = "{image}"\n')
+        call("create", "--name", "docker")
+        (project / "sandbox.toml").write_text(POLICY)
+        contenders["exec, docker"] = [program, "exec", "docker", "--", "true"]
+        contenders["docker exec"] = ["docker", "exec", "sandboxctl-docker", "true"]
+    else:
+        page.say("docker exec not measured: it takes root and an engine (tests/engine).\n")
+    before = os.getcwd(), dict(os.environ)
+    os.chdir(project)
+    os.environ.update(environment(project))
+    try:
+        times, missing = interleaved(contenders, rounds)
+    finally:
+        os.chdir(before[0])
+        os.environ.clear()
+        os.environ.update(before[1])
+    page.table("A command in a sandbox that stays", times, missing, beside="docker exec" if has_docker else "exec, native")
+
+    inspected = json.loads(call("inspect", "native").stdout)[0]
+    processes = [inspected["pid"], *children(inspected["pid"])]
+    resident = 0
+    for pid in processes:
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        resident += kib(status["VmRSS"])
+    page.say(f"An idle sandbox: {resident:,} KiB resident, {len(processes)} process(es); budget {verdict(resident, IDLE_KIB)}.\n")
+
+    began = time.perf_counter_ns()
+    for number in range(MANY):
+        call("create", "--name", f"many-{number}")
+    taken = (time.perf_counter_ns() - began) / 1e9
+    alive = json.loads(call("ls", "--format", "json").stdout)["sandboxes"]
+    alive = sum(one["state"] == "running" and one["name"].startswith("many-") for one in alive)
+    page.say(f"{alive} native sandboxes alive at once, created one after the other in {taken:.1f} s; budget {verdict(taken, MANY_SECONDS)}.\n")
+    names = [f"many-{number}" for number in range(MANY)]
+    call("rm", "--force", "native", *(["docker"] if has_docker else []), *names)
 
 
 def image(page, program, top):

@@ -18,6 +18,7 @@ pub mod report;
 pub mod rlimit;
 pub mod seccomp;
 mod sys;
+pub mod tree;
 pub mod trust_store;
 
 pub use self::sys::{

@@ -31,7 +31,7 @@ const TRIES: u32 = 8;
 
 /// The writer of a log. There is one of each.
 #[derive(Debug)]
-pub(crate) struct LogWriter {
+pub struct LogWriter {
     file: File,
     capacity: u64,
     tail: u64,
@@ -62,14 +62,18 @@ pub struct Log {
 
 impl LogWriter {
     /// Begins a log in an empty file, which has room for `capacity` bytes, [`MIN_CAPACITY`] at least.
-    pub(crate) fn begin(file: File, capacity: u64) -> io::Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn begin(file: File, capacity: u64) -> io::Result<Self> {
         let log = Self { file, capacity: capacity.max(MIN_CAPACITY), tail: 0, head: 0, lost: 0 };
         log.write_header()?;
         Ok(log)
     }
 
-    /// Writes what was read from a stream, less than [`MIN_CAPACITY`] bytes. What cannot be written is counted.
-    pub(crate) fn write(&mut self, content: &[u8]) {
+    /// Writes what was read from a stream, less than [`MIN_CAPACITY`] bytes. What cannot be written, or has no room, is counted.
+    pub fn write(&mut self, content: &[u8]) {
         if self.try_write(content).is_err() {
             self.lost = self.lost.saturating_add(content.len() as u64);
             // The next one that fits says so.
@@ -82,6 +86,9 @@ impl LogWriter {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let time = u64::try_from(time).unwrap_or(u64::MAX);
         let size = PREFIX + u64::from(length);
+        if size > self.capacity {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a record is larger than its log"));
+        }
         // What is overwritten is gone before it is.
         let mut tail = self.tail;
         while (self.head + size).saturating_sub(tail) > self.capacity {
@@ -91,8 +98,9 @@ impl LogWriter {
             tail = (tail + PREFIX + u64::from(u32::from_le_bytes(oldest))).min(self.head);
         }
         if tail != self.tail {
-            self.tail = tail;
-            self.write_header()?;
+            let before = std::mem::replace(&mut self.tail, tail);
+            // Where that cannot be said, nothing is overwritten: a reader would take the one record for the other.
+            self.write_header().inspect_err(|_| self.tail = before)?;
         }
         let mut record = Vec::with_capacity(content.len() + 12);
         record.extend_from_slice(&length.to_le_bytes());
@@ -254,6 +262,32 @@ mod tests {
         assert!(rounds.windows(2).all(|pair| pair[1] == pair[0] + 1), "{rounds:?}");
         assert!(read.records.windows(2).all(|pair| pair[0].end == pair[1].begin()));
         assert!(file.as_file().metadata().unwrap().len() <= HEADER + MIN_CAPACITY);
+    }
+
+    #[test]
+    fn what_is_larger_than_the_ring_is_counted_and_the_rest_is_kept() {
+        let (file, writer) = file();
+        let mut log = LogWriter::begin(writer, MIN_CAPACITY).unwrap();
+        log.write(b"kept");
+        log.write(&vec![0; usize::try_from(MIN_CAPACITY).unwrap()]);
+        let read = read(file.as_file(), MIN_CAPACITY, 0).unwrap();
+        assert_eq!((content(&read), read.lost, read.is_cut), (b"kept".to_vec(), MIN_CAPACITY, false));
+    }
+
+    #[test]
+    fn nothing_is_overwritten_while_the_header_cannot_say_so() {
+        let (file, writer) = file();
+        let mut log = LogWriter::begin(writer, MIN_CAPACITY).unwrap();
+        (0..8).for_each(|round| log.write(&[round; 8_000]));
+        let before = read(file.as_file(), MIN_CAPACITY, 0).unwrap();
+        // As on a disk that is full.
+        let writable = std::mem::replace(&mut log.file, File::open(file.path()).unwrap());
+        log.write(&[8; 8_000]);
+        assert_eq!((log.tail, log.lost), (0, 8_000));
+        assert_eq!(read(file.as_file(), MIN_CAPACITY, 0).unwrap(), before);
+        log.file = writable;
+        log.write(&[9; 8_000]);
+        assert_eq!(read(file.as_file(), MIN_CAPACITY, 0).unwrap().lost, 8_000);
     }
 
     #[test]

@@ -14,7 +14,9 @@ use confine::guard;
 use confine::init::{self, ClientLocation};
 use confine::mount::setns;
 use confine::process::supervise;
-use confine::protocol::{CONTROL_ARGUMENT, EXEC_ARGUMENT, RENDEZVOUS_ARGUMENT, SETNS_ARGUMENT};
+use confine::protocol::{
+    CONTROL_ARGUMENT, EXEC_ARGUMENT, HOST_ARGUMENT, RENDEZVOUS_ARGUMENT, SETNS_ARGUMENT,
+};
 
 /// musl's own maps and unmaps pages for most of what it is asked for, which was a fifth of a sandbox's start.
 #[cfg(target_env = "musl")]
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
         container::exec(&std::env::vars_os().collect::<Vec<_>>())
     } else if first == guard::ARGUMENT {
         guard::run(arguments.get(1).map(Path::new)).unwrap_or(container::FAILED)
+    } else if first == HOST_ARGUMENT {
+        init::host::run().unwrap_or(container::FAILED)
     } else if first == SETNS_ARGUMENT {
         setns::run().unwrap_or(container::FAILED)
     } else if let Some(supervised) = first.strip_prefix(supervise::ARGUMENT) {

@@ -148,6 +148,10 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
         ContentRule::Versions(beginnings) => versions::classify(content, beginnings),
         ContentRule::PythonVersions => versions::classify_python(content),
         ContentRule::HgPaths => classify_hg_paths(content),
+        ContentRule::Begins(beginning) => {
+            let is_one = content.is_empty() || content.starts_with(beginning.as_bytes());
+            (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
+        }
         ContentRule::Prompt => prompt::classify(content),
         ContentRule::Idea => idea::classify(content),
         ContentRule::BuildServer => build_server::classify(content),

@@ -10,7 +10,8 @@ use self::problem::{Located, Location, Problem};
 pub use self::setting::{ConfigFile, List, PathBase, Setting};
 pub use self::table::{
     AgentTable, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable, LifecycleTable,
-    LimitsTable, NativeTable, NetworkTable, ProtectTable, SecretTable, SharedDirTable, SocketTable,
+    LimitsTable, NativeTable, NetworkTable, PoolTable, ProtectTable, SecretTable, SharedDirTable,
+    SocketTable,
 };
 pub use self::value::{Expose, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 
@@ -70,6 +71,8 @@ pub struct Config {
     pub container: ContainerTable,
     /// How long a sandbox stays.
     pub lifecycle: LifecycleTable,
+    /// Containers that are made ahead.
+    pub pool: PoolTable,
 }
 
 impl Config {
@@ -112,6 +115,7 @@ impl Config {
             ("native", name) => self.native.set(name, typed, problems),
             ("container", name) => self.container.set(name, typed, problems),
             ("lifecycle", name) => self.lifecycle.set(name, typed, problems),
+            ("pool", name) => self.pool.set(name, typed, problems),
             // Where the file chooses the names, no flag can name one key.
             _ => {}
         }

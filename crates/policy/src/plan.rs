@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,6 +58,9 @@ pub struct Plan {
     /// How long the sandbox stays, where it does.
     #[serde(default, skip_serializing_if = "Lifecycle::is_unlimited")]
     pub lifecycle: Lifecycle,
+    /// How many containers like this one are made ahead; `None` where none are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Pool>,
     /// What stays read-only inside writable boundaries.
     pub protect: Protect,
     /// Every layer of isolation and whether the start fails without it.
@@ -77,6 +81,15 @@ impl Lifecycle {
     fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// Containers that are made ahead.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Pool {
+    /// How many wait at once.
+    pub size: NonZeroU32,
+    /// How long each waits.
+    pub max_age: Duration,
 }
 
 /// How much of the network is there.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 pub use self::boundary::{BoundaryRequest, Presence, Purpose};
@@ -12,7 +13,7 @@ pub use self::facts::{
     HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, ToolchainParts, Unavailable,
 };
 pub use self::sockets::SocketRequest;
-use crate::config::defaults::{DEPTH, IMAGE};
+use crate::config::defaults::{DEPTH, IMAGE, POOL_AGE};
 use crate::config::effective::Effective;
 use crate::config::key;
 use crate::config::problem::{self, Located, Problem};
@@ -60,6 +61,7 @@ pub struct Policy {
     hosts: HostRules,
     limits: Limits,
     lifecycle: plan::Lifecycle,
+    pool: Option<plan::Pool>,
     protect: plan::Protect,
     /// The built-in protected paths that were given up.
     given_up: Vec<RelativePath>,
@@ -123,6 +125,7 @@ impl Policy {
                 idle_timeout: config.lifecycle.idle_timeout.as_ref().and_then(|one| one.value),
                 max_duration: config.lifecycle.max_duration.as_ref().and_then(|one| one.value),
             },
+            pool: pool(config).filter(|_| provider.runs_containers()),
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 of_git: Vec::new(),
@@ -244,6 +247,13 @@ fn container(config: &Config) -> plan::Container {
         runtime: config.container.runtime.as_ref().map(|runtime| runtime.value.clone()),
         host_path_prefix: prefix.filter(|prefix| !prefix.as_os_str().is_empty()),
     }
+}
+
+/// Returns the pool, where containers are made ahead.
+fn pool(config: &Config) -> Option<plan::Pool> {
+    let size = NonZeroU32::new(config.pool.size.as_ref()?.value)?;
+    let max_age = config.pool.max_age.as_ref().map_or(POOL_AGE, |age| age.value);
+    Some(plan::Pool { size, max_age })
 }
 
 fn layers(config: &Config, provider: Provider) -> BTreeMap<Layer, Need> {

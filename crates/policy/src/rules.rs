@@ -11,6 +11,7 @@ pub mod network;
 pub mod path;
 pub mod provider;
 pub mod rootfs;
+pub mod sandbox_name;
 pub mod shared_dir;
 pub mod socket;
 pub mod upstream;

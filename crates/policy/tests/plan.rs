@@ -388,6 +388,7 @@ fn needed_beside(key: &str) -> &'static [(&'static str, &'static str)] {
         ],
         // A denial counts where something is allowed.
         Some("network") => &[("network.mode", "\"allowlist\"")],
+        Some("pool") => &[("pool.size", "1")],
         _ => &[],
     }
 }
@@ -475,7 +476,7 @@ fn every_key_changes_the_plan_or_the_image_or_is_refused() {
         let other = OTHER_VALUES.iter().find(|(key, _)| *key == path);
         let value = other.map_or(key.example, |(_, value)| value);
         let mut settings: Vec<_> = needed_beside(&path).to_vec();
-        if path.starts_with("container") || path == "image.name" {
+        if path.starts_with("container") || path.starts_with("pool") || path == "image.name" {
             settings.push(("provider", "\"docker\""));
         }
         // It is what the providers with isolation do anyway.

@@ -77,6 +77,8 @@ const WIDENING: &[(&str, &str)] = &[
     ),
     ("native.expose", "native.expose = [\"rust\", \"/opt/tools\"]"),
     ("container.runtime", "container.runtime = \"runsc\""),
+    ("pool.size", "pool.size = 1"),
+    ("pool.max_age", "pool.max_age = \"11m\""),
     ("container.host_path_prefix", "container.host_path_prefix = \"/x\""),
 ];
 
@@ -217,6 +219,9 @@ fn what_counts_is_what_the_user_has_set() {
     assert_eq!(widened("git.repository = \"ro\"", "git.repository = \"ro\""), Vec::<String>::new());
     assert_eq!(widened("git.repository = \"none\"", "git.repository = \"ro\""), ["git.repository"]);
     assert_eq!(widened("", "git.repository = \"rw\""), Vec::<String>::new());
+    assert_eq!(widened("pool.size = 2", "pool.size = 2"), Vec::<String>::new());
+    assert_eq!(widened("pool.size = 2", "pool.size = 3"), ["pool.size"]);
+    assert_eq!(widened("pool.max_age = \"1h\"", "pool.max_age = \"30m\""), Vec::<String>::new());
     let strict = "native.require = [\"user\", \"memory\"]";
     assert_eq!(widened(strict, "native.require = [\"user\"]"), ["native.require"]);
     assert_eq!(widened(strict, strict), Vec::<String>::new());

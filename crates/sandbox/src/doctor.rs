@@ -126,6 +126,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
         // It is native, and only containers have anything there.
         own: patient.state,
         locks: patient.locks,
+        relay: None,
         renew: None,
         egress: None,
         engines: patient.engines,
@@ -192,6 +193,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
         },
         protect: Protect::NOTHING,
         lifecycle: policy::plan::Lifecycle::default(),
+        pool: None,
         layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
     }
 }
@@ -226,7 +228,7 @@ fn engine_checks(engines: &engine::surroundings::Surroundings) -> Vec<EngineChec
     let collects = rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
     let checks = [EngineKind::Docker, EngineKind::Podman].map(|kind| engine_check(kind, engines)).to_vec();
     if collects {
-        reap::kill_descendants();
+        let _ = reap::kill_descendants();
         // Whoever calls this may have other children later, which are not ours to collect.
         let _ = rustix::process::set_child_subreaper(None);
     }

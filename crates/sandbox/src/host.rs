@@ -5,6 +5,7 @@ pub(crate) mod beneath;
 pub mod capture;
 pub(crate) mod cgroups;
 pub(crate) mod child;
+pub mod clock;
 pub mod deadline;
 pub(crate) mod follow;
 mod guard;

@@ -128,6 +128,12 @@ pub fn read(secret: &Secret, surroundings: &mut SourceContext<'_>) -> Result<Sec
     })
 }
 
+impl From<Vec<u8>> for SecretValue {
+    fn from(value: Vec<u8>) -> Self {
+        Self(value.into())
+    }
+}
+
 impl From<Zeroizing<Vec<u8>>> for SecretValue {
     fn from(value: Zeroizing<Vec<u8>>) -> Self {
         Self(value)

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub mod attendance;
 pub(crate) mod boundaries;
+pub(crate) mod closed;
 pub mod egress;
 pub(crate) mod environment;
 pub mod error;
@@ -10,7 +11,7 @@ pub(crate) mod held_secrets;
 pub mod outcome;
 pub mod passed;
 pub(crate) mod remedy;
-pub(crate) mod sockets;
+pub mod sockets;
 pub mod staying;
 pub mod streams;
 pub(crate) mod supervise;

@@ -3,8 +3,12 @@
 mod archive;
 pub(crate) mod client;
 pub mod directory;
+pub mod event;
 pub mod homes;
 pub mod in_force;
+pub mod journal;
+pub mod plans;
+pub mod pool;
 pub mod record;
 pub mod sandboxes;
 pub mod trust;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::mem::ManuallyDrop;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -15,15 +16,23 @@ use crate::error::{Code, CommandError, code};
 
 pub(crate) use self::build::BuildArgs;
 pub(crate) use self::deferred::Deferred;
+pub(crate) use self::egress::{
+    EgressAllowArgs, EgressCommand, EgressDenyArgs, EgressForgetArgs, EgressLogArgs,
+};
 pub(crate) use self::keys::KeyFlags;
-pub(crate) use self::sandboxes::{ListArgs, LogsArgs, NamesArgs, RemoveArgs, StopArgs};
+pub(crate) use self::sandboxes::{
+    CopyArgs, EventsArgs, ListArgs, LogsArgs, NamesArgs, RemoveArgs, StatsArgs, StopArgs,
+};
 pub(crate) use self::source::{Answers, ConfigSource, Trusted};
+pub(crate) use self::unnamed::Unnamed;
 
 mod build;
 mod deferred;
+mod egress;
 mod keys;
 mod sandboxes;
 pub(crate) mod source;
+mod unnamed;
 pub(crate) mod usage;
 
 /// Run a command in a sandbox that has the directories, variables and credentials you name, and nothing else
@@ -90,6 +99,13 @@ pub(crate) enum CliCommand {
     /// Without a sandbox.toml the working directory becomes /workspace, read-write, and the network is off.
     /// stdin, stdout and stderr pass through byte-exact; a terminal is detected.
     Run(Deferred<RunArgs>),
+    /// Run many commands, each in a fresh sandbox of its own, some at a time
+    ///
+    /// Each line of FILE is a task: an object with `id`, and `command`, `config`, `provider`, `timeout`, `env`, `volumes`, `group`, `retries` and
+    /// `retry_on` where they are wanted; the flags hold for tasks that do not say otherwise. A regular file is checked
+    /// as a whole before anything runs; from a pipe, tasks start as they arrive. Prints a line of JSON for each task as it ends: what
+    /// `run --format json` prints, with the `id`. The exit code is 0 if every command ended with 0, and 123 if one did not.
+    Batch(Deferred<BatchArgs>),
     /// Make a sandbox that stays, for `exec`
     ///
     /// It takes what `run` takes, and waits for commands. It lives without any process of ours on the host, until `stop`, or until
@@ -108,17 +124,42 @@ pub(crate) enum CliCommand {
     Inspect(NamesArgs),
     /// Print what the command of `run --detach` has written
     Logs(LogsArgs),
+    /// Print what happens to sandboxes that stay, as it happens
+    ///
+    /// Each event is a line; with --format json a JSON object on one line. Events are `create`, `start` (made again after its end), `exec_start`, `exec_end`,
+    /// `pause`, `unpause`, `stop` (somebody has asked for the end), `die` (with its cause: command, stopped, idle, aged or killed) and `remove`.
+    /// A time is how long ago (10m), a moment (2026-01-02T03:04:05Z), or seconds since 1970, as in `docker events`.
+    Events(EventsArgs),
+    /// Copy files between the host and a sandbox that stays, or from one to another
+    ///
+    /// As `docker cp`: into a directory that is there, else to that path; `DIR/.` is what the directory contains; `-` is an archive of tar.
+    /// A path in a sandbox begins at its root. Links are copied and never followed.
+    Cp(CopyArgs),
     /// Wait until sandboxes have ended, and print their exit codes
     Wait(NamesArgs),
+    /// Show what sandboxes that stay use: time on processors, memory, processes
+    Stats(StatsArgs),
+    /// Stop every process in sandboxes that stay, until `unpause`
+    Pause(NamesArgs),
+    /// Let the processes of sandboxes go on that are paused
+    Unpause(NamesArgs),
     /// Let the idle time of sandboxes begin anew
     Touch(NamesArgs),
+    /// Make sandboxes again that have ended, from what they were made from
+    ///
+    /// Shared directories are the same; what was written elsewhere inside is gone. `exec` does so by itself where the idle time of a
+    /// sandbox was over.
+    Start(NamesArgs),
     /// End sandboxes that stay; `ls --all` and `logs` show them until `rm`
     Stop(StopArgs),
     /// Remove sandboxes that have ended, with their logs
     Rm(RemoveArgs),
     /// Remove every sandbox that has ended
     Prune,
-    /// Open an interactive shell in a fresh sandbox
+    /// Make containers ahead, so that `run` and `create` find one that is warm
+    #[command(subcommand)]
+    Pool(PoolCommand),
+    /// Open an interactive shell in a fresh sandbox, or in one that stays
     Shell(Deferred<ShellArgs>),
     /// Show what `run` would do, fully resolved, without doing it
     Plan(Deferred<PlanArgs>),
@@ -143,6 +184,9 @@ pub(crate) enum CliCommand {
     Home(HomeCommand),
     /// Test every layer of isolation on this machine, with a temporary sandbox
     Doctor,
+    /// Relay sockets of the host for a sandbox that stays; `create` and `run --detach` start it by themselves
+    #[command(hide = true)]
+    SocketRelay,
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -189,6 +233,21 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct BatchArgs {
+    /// How many sandboxes there are at once; without it, as many as there are processors
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Cancel every other task when one has failed
+    #[arg(long)]
+    pub(crate) fail_fast: bool,
+    #[command(flatten)]
+    pub(crate) defaults: Unnamed<PlanRequest>,
+    /// The tasks, one JSON object on each line; without it, or as `-`, standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     pub(crate) request: PlanRequest,
@@ -199,7 +258,7 @@ pub(crate) struct CreateArgs {
     pub(crate) reuse: bool,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct ExecArgs {
     #[command(flatten)]
     pub(crate) source: ConfigSource,
@@ -214,10 +273,12 @@ pub(crate) struct ExecArgs {
     pub(crate) timeout: Option<String>,
     #[command(flatten)]
     pub(crate) life: LifeArgs,
+    #[command(flatten)]
+    pub(crate) pass: PassArgs,
     /// Return as soon as the command runs, and let it go on
     #[arg(short, long)]
     pub(crate) detach: bool,
-    /// Look for the sandbox among those of this provider alone: native, docker or podman
+    /// Look for the sandbox among those of this provider alone: native, docker, podman or local
     #[arg(long, value_enum, value_name = "PROVIDER")]
     pub(crate) provider: Option<ExecProvider>,
     /// The name of the sandbox, or of its container
@@ -239,6 +300,19 @@ pub(crate) enum ExecProvider {
     Docker,
     /// Containers of Podman
     Podman,
+    /// What stays without isolation
+    Local,
+}
+
+impl From<ExecProvider> for Provider {
+    fn from(provider: ExecProvider) -> Self {
+        match provider {
+            ExecProvider::Native => Self::Native,
+            ExecProvider::Docker => Self::Docker,
+            ExecProvider::Podman => Self::Podman,
+            ExecProvider::Local => Self::Local,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -251,10 +325,13 @@ pub(crate) struct ShellArgs {
     pub(crate) life: LifeArgs,
     #[command(flatten)]
     pub(crate) pass: PassArgs,
+    /// The sandbox that stays in which the shell is opened; without it, a fresh one is made
+    #[arg(value_name = "NAME")]
+    pub(crate) sandbox: Option<String>,
 }
 
 /// Flags that people are used to from container engines. What they ask for is so without them.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct EngineHabits {
     /// Accepted as engines do: standard input always reaches the command
     #[arg(short, long, hide = true)]
@@ -280,7 +357,7 @@ impl EngineHabits {
 }
 
 /// What a command has open, besides its standard streams.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct PassArgs {
     /// Pass an open descriptor to the command, at the same number: 3 or more
     ///
@@ -291,7 +368,7 @@ pub(crate) struct PassArgs {
 }
 
 /// What a command ends with, besides this program.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct LifeArgs {
     /// Kill everything that was started when the process that started this one ends, however it ends
     ///
@@ -453,78 +530,24 @@ pub(crate) enum HomeCommand {
     },
 }
 
-/// Change what a living sandbox may reach, and show what it has.
+/// Make containers ahead.
 #[derive(Debug, Subcommand)]
-pub(crate) enum EgressCommand {
-    /// Let hosts be reached from a sandbox that runs
-    Allow(EgressAllowArgs),
-    /// Show what a sandbox asks for and no rule says anything of, and take the answers, until it ends
+pub(crate) enum PoolCommand {
+    /// Make containers until as many wait as `[pool] size` says
     ///
-    /// As long as this runs, such a connection waits for the answer, a minute at most. With --format json each question is a line
-    /// `{"event":"egress.ask","id":1,"sandbox":"NAME","host":"HOST","port":443}`, and `egress allow` or `egress deny` answers it.
-    Ask {
-        /// The name of the sandbox, as `run --name` gave it
-        #[arg(value_name = "NAME")]
-        name: String,
-    },
-    /// Let hosts no longer be reached from a sandbox that runs; what is connected to them ends
-    Deny(EgressDenyArgs),
-    /// Take back what `allow` or `deny` has said of hosts, so that the rules hold that the sandbox started with
-    Forget(EgressForgetArgs),
-    /// List the rules in force, and what was asked for and refused; without a name, the sandboxes that run
-    List {
-        /// The name of the sandbox, as `run --name` gave it
-        #[arg(value_name = "NAME")]
-        name: Option<String>,
-    },
-    /// Print one line of JSON for each connection that was allowed or refused
-    Log(EgressLogArgs),
-    /// Be the egress proxy of a sandbox; `run` starts it by itself
+    /// It takes what `run` takes: a container waits for the commands of whoever has the same image, shared directories, limits and network.
+    /// `run` and `create` do the same in the background when they have taken one.
+    Fill(Box<Deferred<PlanRequest>>),
+    /// End every container that waits
+    Drain,
+    /// Show what waits, and how long sandboxes took to start that had a pool: warm ones and cold ones
+    Stats,
+    /// Fill the pool of the plan on standard input; `run` starts it by itself
     #[command(hide = true)]
-    Serve,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct EgressAllowArgs {
-    /// The name of the sandbox, as `run --name` gave it
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    /// What may be reached, as in `[network] allow`; presets too
-    #[arg(value_name = "HOST[:PORT]", required = true)]
-    pub(crate) hosts: Vec<String>,
-    /// For how long, such as 10m; else until the sandbox ends
-    #[arg(long = "for", value_name = "TIME")]
-    pub(crate) time: Option<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct EgressDenyArgs {
-    /// The name of the sandbox, as `run --name` gave it
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    /// What may not be reached, as in `[network] deny`
-    #[arg(value_name = "HOST[:PORT]", required = true)]
-    pub(crate) hosts: Vec<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct EgressForgetArgs {
-    /// The name of the sandbox, as `run --name` gave it
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    /// What was allowed or denied, as it was said
-    #[arg(value_name = "HOST[:PORT]", required = true)]
-    pub(crate) hosts: Vec<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct EgressLogArgs {
-    /// Print each line as it is written, until the sandbox ends
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    /// The name of the sandbox, as `run --name` gave it
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
+    Refill {
+        /// How often the pool had been drained when `run` started it: where it has been since, nothing is made
+        drains: u64,
+    },
 }
 
 /// Ask what the policy says.

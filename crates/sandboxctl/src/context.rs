@@ -18,7 +18,7 @@ use sandbox::host::identity::{self, Identity};
 use sandbox::host::programs::Programs;
 use sandbox::state::writable::Writable;
 
-use crate::error::CommandError;
+use crate::error::{Code, CommandError};
 use crate::working_directory::WorkingDirectory;
 
 const CANNOT_LEAVE: &str = "cannot leave the working directory";
@@ -120,7 +120,7 @@ impl Context {
     }
 
     /// Returns whether this is root, called by somebody else.
-    fn is_behind_sudo(&self) -> bool {
+    pub(crate) fn is_behind_sudo(&self) -> bool {
         self.process.uid != self.caller.uid
     }
 
@@ -269,4 +269,12 @@ fn variable<'a>(env: &'a BTreeMap<OsString, OsString>, name: &str) -> Option<&'a
 
 fn absolute(value: Option<&OsStr>) -> Option<&Path> {
     value.map(Path::new).filter(|path| path.is_absolute())
+}
+/// Refuses to be a process that `starter` starts by itself, where sudo has started this one. `starter` passes no variable of sudo's on.
+pub(crate) fn refuse_sudo(what: &str, starter: &str) -> Result<(), CommandError> {
+    if env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("SUDO_")) {
+        let message = format!("{what} is not started by sudo; `{starter}` starts this command by itself");
+        return Err(CommandError::message(Code::PolicyDenied, message));
+    }
+    Ok(())
 }

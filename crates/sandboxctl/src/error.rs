@@ -13,6 +13,8 @@ use sandbox::provider::container::find::FindError;
 use sandbox::secrets::SecretError;
 use sandbox::session::error::StartError;
 use sandbox::session::passed::PassError;
+use sandbox::session::staying::copy::CopyError;
+use sandbox::state::directory::StateError;
 use sandbox::state::homes::HomeError;
 use sandbox::state::sandboxes::{Phase, SandboxError};
 use sandbox::state::trust::TrustError;
@@ -167,6 +169,13 @@ impl From<StartError> for CommandError {
 }
 
 /// A sandbox that stays, and cannot be found or used.
+/// A state directory that cannot be used.
+impl From<StateError> for CommandError {
+    fn from(error: StateError) -> Self {
+        SandboxError::State(error).into()
+    }
+}
+
 impl From<SandboxError> for CommandError {
     fn from(error: SandboxError) -> Self {
         Self::of_sandbox(&error, &error)
@@ -187,7 +196,8 @@ impl CommandError {
                 let failure = Self::message(Code::SandboxState, message);
                 match phase {
                     Phase::Running => failure.hint("`sandboxctl stop` ends it; `rm --force` does, too"),
-                    Phase::Stopped => failure.hint("make a new one: `sandboxctl rm`, then `sandboxctl create`"),
+                    Phase::Paused => failure.hint("`sandboxctl unpause` lets its processes go on"),
+                    Phase::Stopped => failure.hint("`sandboxctl start` makes it again"),
                     Phase::Creating => failure.hint("try again in a moment"),
                 }
             }
@@ -196,6 +206,24 @@ impl CommandError {
             SandboxError::Unreadable { .. } => Self::message(Code::ToolFailed, message)
                 .hint("another version of sandboxctl may have written it"),
             SandboxError::State(_) | SandboxError::Log { .. } => Self::message(Code::ToolFailed, message),
+        }
+    }
+}
+
+/// What is not copied.
+impl From<CopyError> for CommandError {
+    fn from(error: CopyError) -> Self {
+        match &error {
+            CopyError::Sandbox(of_sandbox) => Self::of_sandbox(of_sandbox, &error),
+            CopyError::NoSandbox => {
+                Self::new(Code::UsageInvalid, error).hint("a path in a sandbox is NAME:PATH")
+            }
+            CopyError::Stream(source) if source.kind() == io::ErrorKind::BrokenPipe => {
+                Self::new(Code::OutputClosed, error)
+            }
+            CopyError::Host(_) | CopyError::Inside { .. } | CopyError::Stream(_) | CopyError::Acting(_) => {
+                Self::new(Code::CopyFailed, error)
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum ExitCode {
     Unprotected,
     /// 77 (`EX_NOPERM`): policy says no; trying again changes nothing.
     Denied,
+    /// 123: not every task of a batch has succeeded, as with xargs(1).
+    TasksFailed,
     /// 124: the command ran out of time, as with timeout(1).
     TimedOut,
     /// 125: the tool itself failed.
@@ -39,6 +41,7 @@ impl ExitCode {
             Self::Unavailable => 69,
             Self::Unprotected => 75,
             Self::Denied => 77,
+            Self::TasksFailed => 123,
             Self::TimedOut => 124,
             Self::Failed => 125,
             Self::NotExecutable => 126,

@@ -149,6 +149,26 @@ pub(crate) fn plan(
     Ok(Loaded { plan, config, project, ignored, asked, searched, _directories: directories, programs })
 }
 
+/// Takes the plan that a sandbox was made from, to make it again. What its owner agreed to is in it; what git's own configuration names is
+/// read anew.
+pub(crate) fn recorded(context: &Context, plan: &Plan) -> Result<Loaded, CommandError> {
+    let mut plan = plan.clone();
+    own_files::protect_known(precedence::known(context)?.files(), &mut plan);
+    own_git::protect(context, &mut plan);
+    let shared = plan.boundaries.iter().map(|boundary| boundary.host.clone());
+    let programs = context.programs(shared.collect());
+    Ok(Loaded {
+        plan,
+        config: None,
+        project: None,
+        ignored: None,
+        asked: Vec::new(),
+        searched: Searched::default(),
+        _directories: Directories::default(),
+        programs,
+    })
+}
+
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
 /// configuration that is found now are nothing to it.
 pub(crate) fn for_exec(

@@ -10,7 +10,8 @@ use policy::text::escape;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 
-/// Refuses a writable boundary that holds the caller's records or settings, or lies within them, and sockets of ours.
+/// Refuses a writable boundary that holds the caller's records or settings, or lies within them, a boundary in which sockets of ours are or will be, and
+/// those sockets.
 pub(crate) fn refuse_shared_own_files(
     context: &Context,
     policy: &Policy,
@@ -19,16 +20,26 @@ pub(crate) fn refuse_shared_own_files(
     let own = [(context.state(), "records"), (context.settings(), "settings")];
     let own: Vec<_> = own.iter().filter_map(|(path, what)| Some((context.resolve(path)?, what))).collect();
     let mut problems = Vec::new();
-    for Boundary { name, host, .. } in writable(plan) {
+    let shared = plan.boundaries.iter().filter(|boundary| boundary.kind != BoundaryKind::Home);
+    for Boundary { name, host, mode, .. } in shared {
         let touched = own.iter().filter(|(path, _)| path.starts_with(host) || host.starts_with(path));
+        // Whoever can name a control socket can connect to it, and a read-only mount keeps nobody from that.
+        let touched = touched.filter(|(_, what)| *mode == BoundaryMode::ReadWrite || **what == "records");
         for (path, what) in touched {
             let wanted = policy.boundaries().iter().find(|wanted| wanted.name == *name);
             let location = wanted.map_or(Location::Default, |wanted| wanted.location.clone());
             let (host, path) = (escape::path(host), escape::path(path));
-            let message = format!("`{host}` gives the agent the {what} of sandboxctl in `{path}` to change");
+            let message = match mode {
+                BoundaryMode::ReadWrite => {
+                    format!("`{host}` gives the agent the {what} of sandboxctl in `{path}` to change")
+                }
+                BoundaryMode::ReadOnly => {
+                    format!("`{host}` gives the agent the sockets of other sandboxes in `{path}`")
+                }
+            };
             problems.push(
                 Problem::new(&location, format!("shared_dirs.{name}"), ProblemCode::Refused, message)
-                    .hinting("share a directory that does not hold them, or share this one read-only"),
+                    .hinting("share a directory that does not hold them"),
             );
         }
     }

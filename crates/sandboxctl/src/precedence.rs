@@ -65,7 +65,7 @@ pub(crate) fn note(context: &Context, searched: &Searched) -> Result<(), Command
 }
 
 /// Reads what was in force. Nothing was before there is a state directory, and none is made to be read.
-fn known(context: &Context) -> Result<Places, CommandError> {
+pub(crate) fn known(context: &Context) -> Result<Places, CommandError> {
     let acting = ActingAs::user(context.caller).context("cannot look for the state directory")?;
     let is_missing =
         context.state().symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);

@@ -9,7 +9,7 @@ use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::inside::oom_kill_count;
+use super::kills::KillCounter;
 
 /// The groups of one sandbox.
 #[derive(Debug)]
@@ -76,12 +76,17 @@ impl Cgroup {
 
     /// Returns how many processes inside the kernel has killed for lack of memory; `None` where it does not count them.
     pub fn oom_kills(&self) -> Option<u64> {
+        self.kill_counter()?.count()
+    }
+
+    /// Opens what counts the processes inside that the kernel kills for lack of memory; `None` where nothing does.
+    pub fn kill_counter(&self) -> Option<KillCounter> {
         let file = match self.version {
             CgroupVersion::V1 => "memory.oom_control",
             CgroupVersion::V2 => "memory.events",
         };
-        let text = self.directories.iter().find_map(|one| fs::read_to_string(one.join(file)).ok())?;
-        oom_kill_count(&text)
+        let open = |directory: &PathBuf| fs::File::open(directory.join(file)).ok();
+        self.directories.iter().find_map(open).map(|file| KillCounter::from(OwnedFd::from(file)))
     }
 
     /// Kills what is left inside, and removes the groups once they are empty.

@@ -10,6 +10,7 @@
 mod group;
 mod hierarchy;
 mod inside;
+mod kills;
 mod limit;
 mod owner;
 mod v1;
@@ -24,6 +25,7 @@ use policy::rules::limits::Limits;
 pub use self::group::{Cgroup, CgroupEntry, CgroupError};
 pub use self::hierarchy::{Controller, Hierarchy};
 pub(crate) use self::inside::{oom_kills, seen_from_inside};
+pub use self::kills::KillCounter;
 use self::limit::Limit;
 use self::owner::GroupOwner;
 use crate::report::{Finding, Status};

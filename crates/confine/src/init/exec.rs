@@ -18,25 +18,33 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::process::set_child_subreaper;
 
+use crate::cgroup::KillCounter;
 use crate::process::reap::{self, Reaped};
 use crate::process::start::{self, Given, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{
-    CommandSpec, ControlSocket, Ending, Event, ExecClient, ExecRequest, Failure, Request, Step, Usage,
+    CommandSpec, ControlSocket, Ending, Event, ExecClient, ExecRequest, Failure, Request, Shortage, Step,
+    Usage,
 };
 use crate::report::Report;
+use crate::sys;
 
 /// How long a client may take to send its request.
-const REQUEST: Duration = Duration::from_secs(10);
+pub(super) const REQUEST: Duration = Duration::from_secs(10);
 
 /// How long what has run out of time may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The status of a supervisor that cannot see what it is to end.
+const BLIND: i32 = 125;
 
 /// What a supervisor is given.
 pub(super) struct Supervised<'a> {
     /// What all commands of the sandbox are put into.
     pub(super) cgroups: &'a [OwnedFd],
     pub(super) neighbours: Neighbours,
+    /// What counts the processes of the sandbox that were killed for lack of memory.
+    pub(super) kills: &'a KillCounter,
 }
 
 /// Receives what a client requests, and supervises it. The returned code is that of the supervisor's process: 0 says that it has
@@ -45,6 +53,8 @@ pub(super) fn run_for_client(session: OwnedFd, supervised: &Supervised<'_>) -> u
     let mut session = ControlSocket::from(session);
     match receive(&mut session) {
         Ok(Some((request, passed))) => {
+            // From here on, a client that hears nothing more knows that all of it was killed.
+            let _ = session.send(&Event::Ready, &[]);
             let ExecRequest { command, timeout, client } = request;
             run(session, command, passed, Life { timeout, client }, supervised)
         }
@@ -101,6 +111,8 @@ fn run(
     supervised: &Supervised<'_>,
 ) -> u8 {
     let prepared = prepare();
+    // What was killed before is not this command's.
+    let killed_before = supervised.kills.count();
     let given = Given {
         terminal: None,
         cgroups: supervised.cgroups,
@@ -120,7 +132,8 @@ fn run(
             let report = Event::Started { report: Report::default(), namespaces: Vec::new() };
             // A client that is gone is noticed in a moment.
             let _ = session.send(&report, &[]);
-            Running { session: Some(session), signals, pid, life, ending: None }.supervise();
+            let running = Running { session: Some(session), signals, pid, life, ending: None };
+            running.supervise(&|| supervised.kills.count() > killed_before);
             return 0;
         }
         Err(NotStarted::Failed(failure)) => Event::Failed(failure),
@@ -160,6 +173,11 @@ enum Deadline {
 }
 
 impl Deadline {
+    /// Returns when a command ends that begins now. A time beyond what the clock counts never comes.
+    fn after(timeout: Option<Duration>) -> Self {
+        timeout.and_then(|timeout| Instant::now().checked_add(timeout)).map_or(Self::None, Self::At)
+    }
+
     fn at(self) -> Option<Instant> {
         match self {
             Self::None => None,
@@ -170,9 +188,8 @@ impl Deadline {
 
 impl Running {
     /// Waits until nothing is left of the command.
-    fn supervise(mut self) {
-        let mut deadline =
-            self.life.timeout.map_or(Deadline::None, |timeout| Deadline::At(Instant::now() + timeout));
+    fn supervise(mut self, was_short_of_memory: &dyn Fn() -> bool) {
+        let mut deadline = Deadline::after(self.life.timeout);
         let mut more = false;
         loop {
             let (signalled, requested) = self.wait(deadline.at(), more);
@@ -192,11 +209,11 @@ impl Running {
             match deadline {
                 Deadline::At(at) if at <= Instant::now() => {
                     self.report(&Event::TimedOut);
-                    reap::signal_descendants(rustix::process::Signal::TERM);
+                    or_end(&reap::signal_descendants(rustix::process::Signal::TERM));
                     deadline = Deadline::Killed(Instant::now() + GRACE);
                 }
                 Deadline::Killed(at) if at <= Instant::now() => {
-                    reap::kill_descendants();
+                    or_end(&reap::kill_descendants());
                     deadline = Deadline::None;
                     more = true;
                 }
@@ -206,6 +223,9 @@ impl Running {
             let is_ending = matches!(deadline, Deadline::Killed(_)) && reap::has_children();
             if let (Some(ending), false, true) = (self.ending, is_ending, self.session.is_some()) {
                 deadline = Deadline::None;
+                if was_short_of_memory() {
+                    self.report(&Event::Short(Shortage::Memory));
+                }
                 self.report(&Event::Used(used()));
                 self.report(&Event::Ended(ending));
                 self.session = None;
@@ -236,10 +256,11 @@ impl Running {
         let Some(session) = &mut self.session else { return };
         match session.receive() {
             Ok(Some(Request::Signal(signal))) => reap::signal_group(self.pid, signal),
-            Ok(Some(Request::Kill)) => reap::kill_descendants(),
+            Ok(Some(Request::Kill)) => or_end(&reap::kill_descendants()),
             Ok(Some(
                 Request::TerminalReady
                 | Request::Leave
+                | Request::Wait(_)
                 | Request::Prepare { .. }
                 | Request::Mount(_)
                 | Request::LeaveHost
@@ -249,7 +270,7 @@ impl Running {
             Ok(None) | Err(_) => {
                 self.session = None;
                 if self.life.client == ExecClient::Attached {
-                    reap::kill_descendants();
+                    or_end(&reap::kill_descendants());
                 }
             }
         }
@@ -260,6 +281,13 @@ impl Running {
             // A client that is gone needs no report.
             let _ = session.send(event, &[]);
         }
+    }
+}
+
+/// Ends this process where it cannot end what it is there to end: the command may have taken its descriptors away. PID 1 then does it.
+fn or_end(done: &io::Result<()>) {
+    if done.is_err() {
+        sys::exit_now(BLIND);
     }
 }
 
@@ -278,5 +306,17 @@ pub(super) fn timespec(left: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(left.subsec_nanos()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_no_clock_reaches_is_no_deadline() {
+        assert!(matches!(Deadline::after(Some(Duration::MAX)), Deadline::None));
+        assert!(matches!(Deadline::after(None), Deadline::None));
+        assert!(Deadline::after(Some(Duration::from_secs(9))).at().is_some(), "the control");
     }
 }

@@ -43,6 +43,11 @@ impl ProxyListeners {
         Ok(Self(Some(port)))
     }
 
+    /// Returns no way to any proxy.
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
     /// Returns what requests arrive on.
     pub(super) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         self.0.as_ref().map(AsFd::as_fd)

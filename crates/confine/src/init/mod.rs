@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use self::descriptors::Descriptors;
 use self::listeners::ProxyListeners;
-use self::stay::{StayDescriptors, Staying};
+use self::stay::{Scope, StayDescriptors, Staying};
 use crate::lockdown::{self, Lockdown, LockdownError};
 use crate::mount::rootfs::{self, FailedStep};
 use crate::process::reap::{self, OtherProcesses, Reaped};
@@ -35,6 +35,8 @@ mod authorities;
 pub mod clone;
 mod descriptors;
 mod exec;
+mod files;
+pub mod host;
 mod listeners;
 mod logs;
 mod own_files;
@@ -42,6 +44,7 @@ mod probe;
 mod shortage;
 mod sockets;
 mod stay;
+mod warm;
 
 /// Where PID 1 finds its client.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -84,9 +87,19 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
     let filter = seccomp::compile(Pid1::Ours);
 
     // 3. What is to be done, and until then what else can be mounted. The end of the stream means that the client is gone.
+    //    A sandbox that is made ahead waits here for another client.
     let mut spec = loop {
         let more = match (control.receive()?, &mut rootfs) {
             (Some(Request::Start(spec)), _) => break spec,
+            (Some(Request::Wait(warm)), _) => match warm::wait_for_client(control, warm)? {
+                Some(taken) => {
+                    control = taken.control;
+                    // The kernel closes them with this process, and not before.
+                    std::mem::forget(taken.held);
+                    continue;
+                }
+                None => return Ok(0),
+            },
             (Some(Request::Mount(mounts)), Some(rootfs)) => rootfs.mount(&mounts),
             (Some(Request::LeaveHost), Some(rootfs)) => rootfs.pivot(),
             _ => return Ok(125),
@@ -137,8 +150,9 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
             },
             Some(stays) => {
                 let command = spec.command.take();
+                let scope = Scope::Namespace(others(&spec.rootfs));
                 drop(spec);
-                match Staying::begin(stays, command, given, neighbours, listeners) {
+                match Staying::begin(stays, command, given, neighbours, listeners, scope, &control) {
                     Ok(staying) => return staying.serve(control),
                     Err(refused) => refused,
                 }
@@ -333,6 +347,7 @@ fn supervise(
                     Some(
                         Request::Kill
                         | Request::Leave
+                        | Request::Wait(_)
                         | Request::Prepare { .. }
                         | Request::Mount(_)
                         | Request::LeaveHost

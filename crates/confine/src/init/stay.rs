@@ -19,14 +19,16 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid};
 
 use super::descriptors::Descriptors;
 use super::exec::{self, Supervised, timespec};
+use super::files;
 use super::listeners::ProxyListeners;
 use super::logs::LogPump;
+use crate::cgroup::KillCounter;
 use crate::process::reap::{self, OtherProcesses};
 use crate::process::start::{self, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{
-    CommandSpec, ControlSocket, EndCause, Ending, Event, Purpose, Request, SandboxEnd, Stay, StayNote,
-    StayStatus, Step,
+    CommandSpec, ControlSocket, EndCause, Ending, Event, KillSource, Purpose, Request, SandboxEnd, Stay,
+    StayNote, StayStatus, Step,
 };
 use crate::sys::{self, Machine};
 
@@ -47,6 +49,7 @@ pub(super) struct StayDescriptors {
     stay: Stay,
     listener: OwnedFd,
     note: File,
+    kills: KillCounter,
     held: Vec<OwnedFd>,
     logs: Vec<LogPump>,
 }
@@ -55,7 +58,8 @@ impl StayDescriptors {
     /// Takes them from those of a message, see [`Stay`].
     pub(super) fn take(stay: Stay, descriptors: &mut Vec<OwnedFd>) -> io::Result<Self> {
         let logs = if stay.logs.is_some() { 4 } else { 0 };
-        let count = 2 + usize::from(stay.held) + logs;
+        let kills = usize::from(stay.kills == KillSource::Descriptor);
+        let count = 2 + kills + usize::from(stay.held) + logs;
         if descriptors.len() < count {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a sandbox that stays without its files"));
         }
@@ -64,12 +68,51 @@ impl StayDescriptors {
         let missing = || io::Error::from(io::ErrorKind::InvalidData);
         let listener = all.next().ok_or_else(missing)?;
         let note = File::from(all.next().ok_or_else(missing)?);
+        let kills = match stay.kills {
+            KillSource::Descriptor => KillCounter::from(all.next().ok_or_else(missing)?),
+            KillSource::Inside => KillCounter::Inside,
+            KillSource::Nobody => KillCounter::Nobody,
+        };
         let held = all.by_ref().take(usize::from(stay.held)).collect();
         let mut pumps = Vec::new();
         while let (Some(capacity), Some(pipe), Some(file)) = (stay.logs, all.next(), all.next()) {
             pumps.push(LogPump::begin(pipe, file.into(), capacity)?);
         }
-        Ok(Self { stay, listener, note, held, logs: pumps })
+        Ok(Self { stay, listener, note, kills, held, logs: pumps })
+    }
+}
+
+/// What belongs to a sandbox, and ends with it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Scope {
+    /// All of the namespace whose PID 1 this process is, with these others.
+    Namespace(OtherProcesses),
+    /// What this process has started, and what that has, on the host itself.
+    Descendants,
+}
+
+impl Scope {
+    /// Sends a signal to everything. Supervisors listen to none but those that stop and continue.
+    fn signal(self, signal: Signal) {
+        match self {
+            Self::Namespace(_) => reap::signal_all(signal),
+            Self::Descendants => {
+                if let Some(signal) = rustix::process::Signal::from_named_raw(signal as i32) {
+                    let _ = reap::signal_descendants(signal);
+                }
+            }
+        }
+    }
+
+    /// Ends everything.
+    fn end(self) {
+        match self {
+            Self::Namespace(others) => reap::kill_all(others),
+            Self::Descendants => {
+                let _ = reap::kill_descendants();
+                reap::collect();
+            }
+        }
     }
 }
 
@@ -79,12 +122,14 @@ pub(super) struct Staying {
     began: Instant,
     listener: Option<OwnedFd>,
     note: File,
+    kills: KillCounter,
     /// Never read: what is locked through them is locked for as long as this process lives.
     _held: Vec<OwnedFd>,
     logs: Vec<LogPump>,
     cgroups: Vec<OwnedFd>,
     neighbours: Neighbours,
     listeners: ProxyListeners,
+    scope: Scope,
     signals: SignalFd,
     /// The supervisors.
     children: Vec<i32>,
@@ -96,6 +141,8 @@ pub(super) struct Staying {
     waiting: Vec<OwnedFd>,
     /// Why it ends as soon as no command is left.
     ending: Option<EndCause>,
+    /// Whether everything inside is stopped.
+    is_paused: bool,
 }
 
 /// A connection that has not said what it is for.
@@ -112,9 +159,11 @@ impl Staying {
         given: Descriptors,
         neighbours: Neighbours,
         listeners: ProxyListeners,
+        scope: Scope,
+        client: &ControlSocket,
     ) -> Result<Self, NotStarted> {
         let failed = |step| move |error: io::Error| NotStarted::Failed(start::failed(step)(error));
-        let StayDescriptors { stay, listener, note, held, logs } = descriptors;
+        let StayDescriptors { stay, listener, note, kills, held, logs } = descriptors;
         let Descriptors { cgroups, passed } = given;
         let mask = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM]);
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
@@ -124,11 +173,13 @@ impl Staying {
             began: Instant::now(),
             listener: Some(listener),
             note,
+            kills,
             _held: held,
             logs,
             cgroups,
             neighbours,
             listeners,
+            scope,
             signals,
             children: Vec::new(),
             first: None,
@@ -136,6 +187,7 @@ impl Staying {
             pending: Vec::new(),
             waiting: Vec::new(),
             ending: None,
+            is_paused: false,
         };
         if let Some(command) = command {
             let (ours, theirs) = ControlSocket::pair().map_err(failed(Step::Fork))?;
@@ -146,8 +198,8 @@ impl Staying {
         }
         // Its supervisor has copies.
         stdio::replace_by_null().map_err(|errno| failed(Step::Stdio)(errno.into()))?;
-        if let Some(first) = &mut staying.first {
-            match first.receive::<Event>() {
+        if staying.first.is_some() {
+            match staying.first_event(client) {
                 Ok(Some(Event::Started { .. })) => {}
                 Ok(Some(Event::Failed(failure))) => return Err(NotStarted::Failed(failure)),
                 Ok(Some(Event::Unexecutable { command, errno })) => {
@@ -157,6 +209,36 @@ impl Staying {
             }
         }
         Ok(staying)
+    }
+
+    /// Waits for what the supervisor of the first command reports first. The command may run by then, and stop its supervisor: so
+    /// children are looked after, and nobody is waited for whose client is gone.
+    fn first_event(&mut self, client: &ControlSocket) -> io::Result<Option<Event>> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let Some(first) = &mut self.first else { return Ok(None) };
+            let left = until.saturating_duration_since(Instant::now());
+            let mut fds = [first.as_fd(), client.as_fd(), self.signals.as_fd()]
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            match poll(&mut fds, Some(&timespec(left))) {
+                Ok(0) => return Err(Errno::TIMEDOUT.into()),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            let [is_reported, is_left, is_signalled] = fds.map(|fd| !fd.revents().is_empty());
+            if is_reported {
+                return first.receive();
+            }
+            // It says nothing before it was told that the command has begun, so it is gone.
+            if is_left {
+                return Err(Errno::PIPE.into());
+            }
+            if is_signalled {
+                let _ = self.signals.read_signal();
+                self.reap();
+            }
+        }
     }
 
     /// Serves clients until the sandbox ends. The returned code is the exit status of this process.
@@ -179,7 +261,7 @@ impl Staying {
         };
 
         // Everything inside ends, and only then this process, whose end whoever waits is told of by the kernel.
-        reap::kill_all(OtherProcesses::OfAgent);
+        self.scope.end();
         for log in &mut self.logs {
             log.drain();
         }
@@ -259,8 +341,10 @@ impl Staying {
 
     /// Returns when there is something to do, if nothing happens before.
     fn next_time(&self) -> Option<Instant> {
-        let idle = self.idle_since.zip(self.stay.idle_timeout).map(|(since, timeout)| since + timeout);
-        let age = self.stay.max_duration.map(|age| self.began + age);
+        // What is paused is not idle.
+        let idle = self.idle_since.filter(|_| !self.is_paused).zip(self.stay.idle_timeout);
+        let idle = idle.and_then(|(since, timeout)| since.checked_add(timeout));
+        let age = self.stay.max_duration.and_then(|age| self.began.checked_add(age));
         let pending = self.pending.iter().map(|one| one.since + PATIENCE).min();
         [idle, age, pending].into_iter().flatten().min()
     }
@@ -269,11 +353,13 @@ impl Staying {
     fn due_end(&mut self) -> Option<EndCause> {
         let now = Instant::now();
         self.pending.retain(|one| one.since + PATIENCE > now);
-        if self.stay.max_duration.is_some_and(|age| self.began + age <= now) {
+        if self.stay.max_duration.is_some_and(|age| age <= now.saturating_duration_since(self.began)) {
             return Some(EndCause::Aged);
         }
-        let is_over = |since: Instant| self.stay.idle_timeout.is_some_and(|timeout| since + timeout <= now);
-        if self.idle_since.is_some_and(is_over) {
+        let is_over = |since: Instant| {
+            self.stay.idle_timeout.is_some_and(|timeout| timeout <= now.saturating_duration_since(since))
+        };
+        if !self.is_paused && self.idle_since.is_some_and(is_over) {
             return Some(EndCause::Idle);
         }
         // What was told to end has the time to; a sandbox ends with its first command at once.
@@ -286,8 +372,8 @@ impl Staying {
         let Ok(stream) = accept_with(listener, SocketFlags::CLOEXEC) else { return };
         // A process of another PID namespace has no number in this one. Its user is the agent's own, or one that this user
         // namespace does not know: who may reach the socket is decided by the directory that it is in.
-        let is_outside = getsockopt(&stream, PeerCredentials).is_ok_and(|peer| peer.pid() == 0);
-        if is_outside {
+        let is_outside = || getsockopt(&stream, PeerCredentials).is_ok_and(|peer| peer.pid() == 0);
+        if self.scope == Scope::Descendants || is_outside() {
             self.pending.push(Pending { stream, since: Instant::now() });
         }
     }
@@ -299,10 +385,19 @@ impl Staying {
         let purpose = if read == Ok(1) { Purpose::of(byte[0]) } else { None };
         match purpose {
             None => {}
-            Some(Purpose::Exec) if self.ending.is_some() => {}
+            Some(Purpose::Exec | Purpose::Files) if self.ending.is_some() || self.is_paused => {}
+            Some(Purpose::Usage) => {
+                let _ = ControlSocket::from(stream).send(&reap::usage(), &[]);
+            }
+            // Closing it says that it is done.
+            Some(Purpose::Pause) => self.pause(),
+            Some(Purpose::Unpause) => self.unpause(),
             Some(Purpose::Exec) => {
                 // Without a process for it nobody answers, which the client sees.
                 let _ = self.supervise(move |supervised| exec::run_for_client(stream, supervised));
+            }
+            Some(Purpose::Files) => {
+                let _ = self.supervise(move |supervised| files::run_for_client(stream, supervised));
             }
             Some(Purpose::Status) => {
                 let status = StayStatus {
@@ -319,7 +414,7 @@ impl Staying {
             Some(Purpose::Wait) => self.keep_waiting(stream),
             Some(Purpose::Terminate) => {
                 self.ending = self.ending.or(Some(EndCause::Stopped));
-                terminate();
+                self.terminate();
                 self.keep_waiting(stream);
             }
             Some(Purpose::Kill) => {
@@ -330,6 +425,31 @@ impl Staying {
                 }
             }
         }
+    }
+
+    /// Stops every process inside, with those that supervise them.
+    fn pause(&mut self) {
+        // Noted first: who is stopped and not said to be would be taken for one that hangs.
+        if self.ending.is_none() && self.note(StayNote::Paused).is_ok() {
+            self.is_paused = true;
+            self.scope.signal(Signal::SIGSTOP);
+        }
+    }
+
+    /// Lets everything go on.
+    fn unpause(&mut self) {
+        self.is_paused = false;
+        self.scope.signal(Signal::SIGCONT);
+        self.idle_since = self.idle_since.map(|_| Instant::now());
+        let _ = self.note(StayNote::Stays);
+    }
+
+    /// Tells everything inside to end.
+    fn terminate(&mut self) {
+        if self.is_paused {
+            self.unpause();
+        }
+        self.scope.signal(Signal::SIGTERM);
     }
 
     /// Keeps a connection open until the sandbox ends.
@@ -352,16 +472,20 @@ impl Staying {
         self.listener = None;
         self.logs.clear();
         self.first = None;
-        let supervised = Supervised { cgroups: &self.cgroups, neighbours: self.neighbours };
+        let supervised =
+            Supervised { cgroups: &self.cgroups, neighbours: self.neighbours, kills: &self.kills };
         sys::exit_now(i32::from(run(&supervised)))
     }
 
     fn on_signal(&mut self) {
         let Ok(Some(signal)) = self.signals.read_signal() else { return };
-        // Whoever is outside has no number in here: the engine that stops its container. What the agent sends is nothing.
-        if signal.ssi_signo == libc::SIGTERM as u32 && signal.ssi_pid == 0 {
+        // Whoever is outside has no number in a namespace: the engine that stops its container. What the agent sends is nothing, also where it
+        // says itself who sends it (rt_sigqueueinfo(2)): of another process, the kernel lets nobody say that it was kill(2).
+        let is_outside =
+            self.scope == Scope::Descendants || (signal.ssi_pid == 0 && signal.ssi_code == libc::SI_USER);
+        if signal.ssi_signo == libc::SIGTERM as u32 && is_outside {
             self.ending = self.ending.or(Some(EndCause::Stopped));
-            terminate();
+            self.terminate();
         }
     }
 
@@ -386,9 +510,11 @@ impl Staying {
             let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) else { break };
             let pid = pid.as_raw_nonzero().get();
             self.children.retain(|child| *child != pid);
-            killed |= status.terminating_signal().is_some();
+            // One that has left nothing says so.
+            killed |= status.exit_status() != Some(0);
         }
-        for child in self.children.iter().filter_map(|child| Pid::from_raw(*child)) {
+        let resumed = self.children.iter().filter(|_| !self.is_paused);
+        for child in resumed.filter_map(|child| Pid::from_raw(*child)) {
             let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
             if let Ok(Some(_)) = waitid(WaitId::Pid(child), options) {
                 kill(child.as_raw_nonzero().get(), rustix::process::Signal::CONT);
@@ -396,16 +522,11 @@ impl Staying {
         }
         if killed {
             // All children are supervisors, but for what one leaves that was killed.
-            reap::kill_descendants_except(&self.children);
+            let _ = reap::kill_descendants_except(&self.children);
         }
         let is_idle = self.children.is_empty();
         self.idle_since = if is_idle { self.idle_since.or_else(|| Some(Instant::now())) } else { None };
     }
-}
-
-/// Tells everything inside to end. Supervisors do not listen to signals.
-fn terminate() {
-    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), Signal::SIGTERM);
 }
 
 /// Watches one more descriptor, and returns at which place.

@@ -1,6 +1,7 @@
 //! Reaping: what PID 1 owes to every process that lost its parent, and how everything inside is ended.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, waitid,
 };
 
-use crate::protocol::Ending;
+use crate::protocol::{Ending, SandboxUsage};
 use crate::sys;
 
 /// Has the kernel keep children that have ended until they are waited for, and report their ends. A caller may have ignored SIGCHLD, which
@@ -60,37 +61,87 @@ pub(crate) fn signal_group(agent: i32, signal: i32) {
     }
 }
 
+/// How often it is looked for processes that were made while others got a signal.
+const ROUNDS: u32 = 100;
+
 /// How long descendants may take to end once they are killed, before nobody waits for that any longer.
 const DYING: Duration = Duration::from_secs(2);
 
 /// Kills the children of this process, their children and so on, and waits until they have ended. For a subreaper: who loses
 /// its parent below is a child of this process then, whatever session it has made for itself. They are not collected.
-pub fn kill_descendants() {
-    kill_descendants_except(&[]);
+///
+/// # Errors
+///
+/// It cannot be seen which they are, so some may live on.
+pub fn kill_descendants() -> io::Result<()> {
+    kill_descendants_except(&[])
 }
 
 /// Does the same, but for these children and what is below them.
-pub(crate) fn kill_descendants_except(kept: &[i32]) {
+pub(crate) fn kill_descendants_except(kept: &[i32]) -> io::Result<()> {
     let until = Instant::now() + DYING;
     loop {
-        let living = descendants(kept);
+        let living = descendants(kept)?;
         for pid in &living {
             // It may have ended by itself; only this process, or its parent below, could have given its number away.
             let _ = kill_process(*pid, Signal::KILL);
         }
         if living.is_empty() || Instant::now() >= until {
-            return;
+            return Ok(());
         }
         // What was being made just then is found the next time round.
         std::thread::yield_now();
     }
 }
 
-/// Sends a signal to the children of this process, their children and so on.
-pub(crate) fn signal_descendants(signal: Signal) {
-    for pid in descendants(&[]) {
-        let _ = kill_process(pid, signal);
+/// Sends a signal to the children of this process, their children and so on, those included that are made meanwhile.
+pub(crate) fn signal_descendants(signal: Signal) -> io::Result<()> {
+    let mut signalled = Vec::new();
+    for _ in 0..ROUNDS {
+        let new: Vec<_> = descendants(&[])?.into_iter().filter(|pid| !signalled.contains(pid)).collect();
+        if new.is_empty() {
+            break;
+        }
+        for pid in &new {
+            let _ = kill_process(*pid, signal);
+        }
+        signalled.extend(new);
     }
+    Ok(())
+}
+
+/// Adds up what this process and those below it use.
+pub(crate) fn usage() -> SandboxUsage {
+    let below = descendants(&[]).unwrap_or_default();
+    let own = std::iter::once(std::process::id());
+    let all = below.iter().filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok()).chain(own);
+    let mut used = SandboxUsage::default();
+    for used_by in all.filter_map(|pid| used_by(&Path::new("/proc").join(pid.to_string()))) {
+        used.processes += 1;
+        used.cpu_ms += used_by.cpu_ms;
+        used.resident += used_by.resident;
+    }
+    used
+}
+
+/// Reads what one process uses, with all that it has waited for: fields 14 to 17 and 24 of `proc_pid_stat(5)`.
+fn used_by(directory: &Path) -> Option<SandboxUsage> {
+    let stat = fs::read(directory.join("stat")).ok()?;
+    let rest = std::str::from_utf8(&stat[stat.iter().rposition(|byte| *byte == b')')? + 1..]).ok()?;
+    let fields: Vec<u64> = rest.split_whitespace().map(|field| field.parse().unwrap_or_default()).collect();
+    let ticks: u64 = fields.get(11..15)?.iter().sum();
+    let second = rustix::param::clock_ticks_per_second().max(1);
+    let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+    Some(SandboxUsage {
+        processes: 1,
+        cpu_ms: ticks.saturating_mul(1000) / second,
+        resident: fields.get(21)? * page,
+    })
+}
+
+/// Collects every child that has ended.
+pub(crate) fn collect() {
+    while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
 }
 
 /// Returns whether this process has children, ended ones included.
@@ -100,11 +151,12 @@ pub(crate) fn has_children() -> bool {
 }
 
 /// Lists the processes below this one that have not ended, but for these children and what is below them.
-fn descendants(kept: &[i32]) -> Vec<Pid> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+fn descendants(kept: &[i32]) -> io::Result<Vec<Pid>> {
+    let entries = fs::read_dir("/proc")?.flatten();
     let is_kept = |process: &Process| kept.iter().any(|kept| u32::try_from(*kept) == Ok(process.pid));
-    let read = entries.filter_map(|entry| Process::read(&entry.path()));
-    let all: Vec<Process> = read.filter(|process| !is_kept(process)).collect();
+    let read = entries.filter_map(|entry| Process::read(&entry.path()).transpose());
+    let mut all = read.collect::<io::Result<Vec<Process>>>()?;
+    all.retain(|process| !is_kept(process));
     let mut below = vec![std::process::id()];
     let mut next = 0;
     while let Some(parent) = below.get(next).copied() {
@@ -112,7 +164,8 @@ fn descendants(kept: &[i32]) -> Vec<Pid> {
         next += 1;
     }
     let lives = |process: &&Process| !process.has_ended && below[1..].contains(&process.pid);
-    all.iter().filter(lives).filter_map(|process| Pid::from_raw(i32::try_from(process.pid).ok()?)).collect()
+    let living = all.iter().filter(lives);
+    Ok(living.filter_map(|process| Pid::from_raw(i32::try_from(process.pid).ok()?)).collect())
 }
 
 /// One line of `/proc/PID/stat`, see `proc_pid_stat(5)`.
@@ -123,10 +176,25 @@ struct Process {
 }
 
 impl Process {
-    fn read(directory: &Path) -> Option<Self> {
-        let pid = directory.file_name()?.to_str()?.parse().ok()?;
+    /// Reads that of a directory of `/proc`; `None` where it is no process, or none any more.
+    fn read(directory: &Path) -> io::Result<Option<Self>> {
+        let name = directory.file_name().and_then(|name| name.to_str());
+        let Some(pid) = name.and_then(|name| name.parse().ok()) else { return Ok(None) };
+        match fs::read(directory.join("stat")) {
+            Ok(stat) => Ok(Self::parse(pid, &stat)),
+            // Those of others may be hidden (hidepid, proc(5)).
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+            {
+                Ok(None)
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn parse(pid: u32, stat: &[u8]) -> Option<Self> {
         // A name may hold anything, brackets too.
-        let stat = fs::read(directory.join("stat")).ok()?;
         let rest = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
         let mut fields = std::str::from_utf8(rest).ok()?.split_whitespace();
         let has_ended = matches!(fields.next()?, "Z" | "X");
@@ -143,11 +211,19 @@ pub(crate) enum OtherProcesses {
     OfExecSessions,
 }
 
-/// Kills and collects everything but this process. Only for PID 1, for whom "everything" ends at its namespace.
+/// Sends a signal to everything but this process. Only for PID 1, for whom "everything" ends at its namespace: on the host it would be
+/// every process of the user, and so nobody else gets to send it.
+pub(crate) fn signal_all(signal: nix::sys::signal::Signal) {
+    if std::process::id() == 1 {
+        // kill(2): -1 is every process there is, except PID 1 itself.
+        // Nothing else being there is an error to kill, and success to us.
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), signal);
+    }
+}
+
+/// Kills and collects everything but this process. Only for PID 1.
 pub(crate) fn kill_all(others: OtherProcesses) {
-    // kill(2): -1 is every process there is, except PID 1 itself.
-    // Nothing else being there is an error to kill, and success to us.
-    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), nix::sys::signal::Signal::SIGKILL);
+    signal_all(nix::sys::signal::Signal::SIGKILL);
     // What an exec has left behind is beyond the reach of our signals (landlock(7), "Signals"), and nobody would
     // ever see its end: it ends with this process.
     let options = match others {

@@ -180,10 +180,11 @@ fn wait(signals: &SignalFd, session: Option<&mut ExecSession>, agent: i32) -> io
     }
     match session.receive() {
         Ok(Some(Request::Signal(signal))) => reap::signal_group(agent, signal),
-        Ok(Some(Request::Kill)) => reap::kill_descendants(),
+        Ok(Some(Request::Kill)) => reap::kill_descendants()?,
         Ok(Some(
             Request::TerminalReady
             | Request::Leave
+            | Request::Wait(_)
             | Request::Prepare { .. }
             | Request::Mount(_)
             | Request::LeaveHost
@@ -192,7 +193,7 @@ fn wait(signals: &SignalFd, session: Option<&mut ExecSession>, agent: i32) -> io
         )) => {}
         // A command whose client is gone ends with it.
         Ok(None) | Err(_) => {
-            reap::kill_descendants();
+            reap::kill_descendants()?;
             return Ok(false);
         }
     }

@@ -42,7 +42,7 @@ pub struct InitSpec {
 /// How PID 1 lives without its client.
 ///
 /// Its descriptors come first in the message, in this order: the socket that it listens on, the file that it writes its
-/// [`StayNote`](super::StayNote) into, [`Stay::held`] others, and where [`Stay::logs`] is set, of standard output and then of standard error the
+/// [`StayNote`](super::StayNote) into, with [`Stay::kills`] the file of the control group that counts them, [`Stay::held`] others, and where [`Stay::logs`] is set, of standard output and then of standard error the
 /// pipe that the first command writes to and the file of its log.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Stay {
@@ -50,10 +50,31 @@ pub struct Stay {
     pub idle_timeout: Option<Duration>,
     /// How old it gets; `None` is any age.
     pub max_duration: Option<Duration>,
+    /// Who counts the processes that the kernel kills for lack of memory.
+    pub kills: KillSource,
     /// How many descriptors it only keeps open: files that are locked for as long as it lives.
     pub held: u8,
     /// The bytes that each log of the first command holds, if it has any.
     pub logs: Option<u64>,
+}
+
+/// Who counts the processes of a sandbox that the kernel kills for lack of memory.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum KillSource {
+    /// A control group that is not seen inside: its file comes as a descriptor.
+    Descriptor,
+    /// The control group that is seen inside, if there is one.
+    Inside,
+    /// Nobody.
+    Nobody,
+}
+
+/// What the supervisor of a sandbox without isolation is to run. Descriptors: those of [`Stay`], then three streams.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct HostSpec {
+    pub stay: Stay,
+    /// The first command; `None` where the sandbox waits for its first one.
+    pub command: Option<CommandSpec>,
 }
 
 /// A command that is to run inside.

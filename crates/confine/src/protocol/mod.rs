@@ -10,11 +10,13 @@ mod egress;
 mod egress_request;
 mod ending;
 mod exec;
+mod files;
 mod init_spec;
 mod mount_plan;
 mod socket;
 mod stay;
 mod step;
+mod warm;
 
 pub use self::egress::{
     EgressCounts, EgressEnd, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners, RenewedValue,
@@ -26,15 +28,20 @@ pub use self::egress_request::{
 };
 pub use self::ending::Ending;
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
+pub use self::files::{FileEvent, FileRequest, Links};
 pub use self::init_spec::{
-    CommandSpec, EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, Interception, LandlockAccess,
-    MountedFile, Passed, ProcessLimits, RlimitFallback, Rootfs, Stay, Terminal, UserNamespace,
+    CommandSpec, EnvEntry, Expectations, ExpectedMount, Grant, HostSpec, InitSpec, Interception, KillSource,
+    LandlockAccess, MountedFile, Passed, ProcessLimits, RlimitFallback, Rootfs, Stay, Terminal,
+    UserNamespace,
 };
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
 pub use self::mount_plan::{BindSource, Cover, MountAccess, MountPlan};
 pub use self::socket::ControlSocket;
-pub use self::stay::{EndCause, ExecClient, ExecRequest, Purpose, SandboxEnd, StayNote, StayStatus, Usage};
+pub use self::stay::{
+    EndCause, ExecClient, ExecRequest, Purpose, SandboxEnd, SandboxUsage, StayNote, StayStatus, Usage,
+};
 pub use self::step::{FilesystemType, MountStep, Step};
+pub use self::warm::Warm;
 use crate::report::{Finding, Report};
 
 /// The user and group of the agent, as the sandbox sees them, where they are not a normal user's own.
@@ -57,6 +64,9 @@ pub const EXEC_ARGUMENT: &str = "--exec";
 
 /// The variable with the [`Rendezvous`] of an exec.
 pub const RENDEZVOUS_VARIABLE: &str = "SANDBOX_CLIENT";
+
+/// The argument of the supervisor of a sandbox without isolation. Its standard input is the control socket.
+pub const HOST_ARGUMENT: &str = "--host";
 
 /// The argument of a process that enters the mount namespace of a container. Its standard input is the control socket.
 pub const SETNS_ARGUMENT: &str = "--setns";
@@ -81,6 +91,8 @@ pub enum Request {
     Mount(MountPlan),
     /// Nothing more is mounted by a path of the host: what follows comes as trees.
     LeaveHost,
+    /// To wait for another client, which then says what follows. Descriptors: see [`Warm`].
+    Wait(Warm),
     /// What to run, and how it is confined. Descriptors: the trees of its mount plan, then cgroup v1 `tasks` files to enter. With
     /// an allow-list of hosts the last one is the socket to the egress proxy, see [`ListenerSource`].
     Start(Box<InitSpec>),
@@ -90,7 +102,7 @@ pub enum Request {
     TerminalReady,
     /// Sends a signal to the agent's process group.
     Signal(i32),
-    /// The client has noted that the sandbox stays, and leaves it.
+    /// The client has noted that the sandbox is there, and leaves it.
     Leave,
     /// Ends everything inside, now.
     Kill,
@@ -119,7 +131,8 @@ pub enum Event {
     },
     /// The command was short of something, as only the inside can see.
     Short(Shortage),
-    /// The sandbox is ready to stay, and PID 1 waits for [`Request::Leave`].
+    /// The sandbox is ready to stay, or to wait for another client, and PID 1 waits for [`Request::Leave`]. To that other client: it has
+    /// the sandbox. To the client of an exec: its request has arrived.
     Ready,
     /// PID 1 does not end with its client any more.
     Stays,

@@ -16,8 +16,16 @@ use super::init_spec::CommandSpec;
 pub enum Purpose {
     /// To run a command: an [`ExecRequest`] follows.
     Exec,
+    /// To copy files: a [`FileRequest`](super::FileRequest) follows.
+    Files,
     /// To learn how it is: the answer is a [`StayStatus`].
     Status,
+    /// To learn what it uses: the answer is a [`SandboxUsage`].
+    Usage,
+    /// To stop every process inside until [`Purpose::Unpause`].
+    Pause,
+    /// To let them go on.
+    Unpause,
     /// To let the idle time begin anew.
     Touch,
     /// To wait for the end, which closes the connection.
@@ -29,9 +37,13 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    const ALL: [(Self, u8); 6] = [
+    const ALL: [(Self, u8); 10] = [
         (Self::Exec, b'e'),
+        (Self::Files, b'f'),
         (Self::Status, b's'),
+        (Self::Usage, b'm'),
+        (Self::Pause, b'p'),
+        (Self::Unpause, b'u'),
         (Self::Touch, b't'),
         (Self::Wait, b'w'),
         (Self::Terminate, b'T'),
@@ -80,13 +92,31 @@ pub struct StayStatus {
     pub age: Duration,
 }
 
-/// What PID 1 writes about itself into the file that it was given.
+/// What a sandbox that stays uses now, as its PID 1 sees it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SandboxUsage {
+    /// How many processes there are, those of ours included.
+    pub processes: u32,
+    /// Time on processors of all that are there, and of those that PID 1 has collected, in milliseconds.
+    pub cpu_ms: u64,
+    /// What they have in memory, in bytes: what several share counts for each.
+    pub resident: u64,
+}
+
+/// What PID 1 writes about itself into the file that it was given, and who finds it killed writes in its place.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum StayNote {
     /// It does not end with its client any more.
     Stays,
+    /// Every process inside is stopped.
+    Paused,
     /// It is about to end.
     Ended(SandboxEnd),
+    /// It was killed, which somebody has noticed who looked.
+    Killed {
+        /// When that was, in milliseconds since 1970.
+        noticed: u64,
+    },
 }
 
 /// How a sandbox that stays has ended.

@@ -69,6 +69,9 @@ pub(super) static WHERE_PID_1_IS_OURS: &[SyscallGroup] = &[
     checked(&[SYS_prlimit64], &[
         Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[1] }], then: REFUSED },
         CORE_LIMIT_STAYS,
+        Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[0] }], then: SeccompAction::Allow },
+        // Nor a limit of another process, which may be a supervisor of a command.
+        Case { when: &[Test::NotNull { arg: 2 }], then: REFUSED },
     ]),
     checked(&[SYS_setpriority], &[
         Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[PRIO_USER] }], then: REFUSED },

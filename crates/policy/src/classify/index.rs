@@ -11,10 +11,14 @@ use std::path::{Path, PathBuf};
 
 pub use self::bytes::MalformedIndex;
 use self::bytes::{offset, take};
+use self::entry::{IndexEntry, KIND, SUBMODULE, hex};
+pub use self::entry::{LINK, SUBMODULE_CONTENT};
 pub use self::untracked::CachedDirectory;
 use super::git;
 
 mod bytes;
+mod entry;
+mod resolve_undo;
 mod split;
 mod untracked;
 
@@ -41,21 +45,11 @@ const MODE: usize = 24;
 /// The mode of a directory in a sparse index, which stands for all that is in it and is left out of the work tree.
 const DIRECTORY: u32 = 0o040_000;
 
-/// The mode of a link.
-const LINK_MODE: u32 = 0o120_000;
-
-/// How the name of the content of a link begins.
-pub const LINK: &str = "120000 ";
-
-/// How the name of the content of a submodule begins.
-pub const SUBMODULE_CONTENT: &str = "160000 ";
-
-/// The mode of a submodule, and the bits of a mode that say what an entry is.
-const SUBMODULE: u32 = 0o160_000;
-const KIND: u32 = 0o170_000;
-
 /// How long the extension is that says where entries end, with its header. It has a number of SHA-1 in any index.
 const END_OF_ENTRIES: usize = 32;
+
+/// How many digits the number of a variant has in a `MERGE_RR`, at most. Git counts them from 0 for each conflict that is resolved in more than one way.
+const MAX_VARIANT_DIGITS: usize = 4;
 
 /// What an index lists.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -99,7 +93,8 @@ impl ObjectFormat {
 /// Returns what a `MERGE_RR` lists, see rerere.c of git: a number, a tab and a path, each ended by NUL. `git commit` reads and
 /// writes what is at such a path, once there is an `rr-cache`.
 ///
-/// It must be as git writes it. Git reads more than that: space before a number, and a sign.
+/// It must be as git writes it. Git reads more than that: space before a number, a sign, and a variant that does not fit the number that it is made to: of
+/// 4294967295 it makes -1, and then overwrites files as it pleases.
 pub fn merged(content: &[u8]) -> Result<Paths, MalformedIndex> {
     let mut written = Vec::new();
     for record in content.split_inclusive(|byte| *byte == 0) {
@@ -108,7 +103,11 @@ pub fn merged(content: &[u8]) -> Result<Paths, MalformedIndex> {
         let (name, path) = (&record[..tab], &record[tab + 1..]);
         let mut parts = name.splitn(2, |byte| *byte == b'.');
         let is_number = |number: &[u8]| number.iter().all(u8::is_ascii_hexdigit);
-        let is_variant = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        let is_variant = |part: &[u8]| {
+            matches!(part.len(), 1..=MAX_VARIANT_DIGITS)
+                && (part == b"0" || part[0] != b'0')
+                && part.iter().all(u8::is_ascii_digit)
+        };
         let number = parts.next().filter(|number| matches!(number.len(), 40 | 64) && is_number(number));
         if number.is_none() || !parts.next().is_none_or(is_variant) {
             return Err(MalformedIndex);
@@ -141,7 +140,7 @@ pub fn read(
 ) -> Result<Paths, MalformedIndex> {
     let mut found = Paths::default();
     let mut replaced = Vec::new();
-    let Extensions { link, untracked } = entries(content, format, |path, entry| {
+    let Extensions { link, untracked, resolve_undo } = entries(content, format, |path, entry| {
         // In a split index, an entry without a name replaces one of the shared index.
         if path.as_os_str().is_empty() {
             return replaced.push(entry.kind);
@@ -152,6 +151,11 @@ pub fn read(
         if entry.kind == SUBMODULE {
             found.submodules.push(path.into());
         }
+        if found.outside.is_none() && is_outside(path) {
+            found.outside = Some(path.into());
+        }
+    })?;
+    resolve_undo::entries(resolve_undo.unwrap_or_default(), format.length(), |path, _| {
         if found.outside.is_none() && is_outside(path) {
             found.outside = Some(path.into());
         }
@@ -201,8 +205,8 @@ impl StagedKind {
     }
 }
 
-/// Returns the paths of files and submodules in an index that are wanted, with what names the content that git would write
-/// there: its number, and before that the mode of a link ([`LINK`]) or a submodule ([`SUBMODULE_CONTENT`]). Of a split index these are also those of its shared one, deleted ones too.
+/// Returns the paths of files and submodules in an index that are wanted, of conflicts that were resolved too, with what names the content
+/// that git would write there: its number, and before that the mode of a link ([`LINK`]) or a submodule ([`SUBMODULE_CONTENT`]). Of a split index these are also those of its shared one, deleted ones too.
 pub fn staged(
     content: &[u8],
     format: ObjectFormat,
@@ -211,10 +215,15 @@ pub fn staged(
 ) -> Result<Vec<(PathBuf, String)>, MalformedIndex> {
     let mut staged = Vec::new();
     let mut replaced = Vec::new();
-    let Extensions { link, .. } = entries(content, format, |path, entry| {
+    let Extensions { link, resolve_undo, .. } = entries(content, format, |path, entry| {
         if path.as_os_str().is_empty() {
             replaced.push(entry.content());
         } else if is_wanted(path, StagedKind::of(entry.kind)) {
+            staged.push((path.into(), entry.content()));
+        }
+    })?;
+    resolve_undo::entries(resolve_undo.unwrap_or_default(), format.length(), |path, entry| {
+        if is_wanted(path, StagedKind::of(entry.kind)) {
             staged.push((path.into(), entry.content()));
         }
     })?;
@@ -250,31 +259,6 @@ fn shared_name(number: &[u8]) -> String {
     format!("sharedindex.{}", hex(number))
 }
 
-fn hex(number: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(half.into(), 16);
-    number.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
-}
-
-/// What an entry says beside its path.
-struct IndexEntry<'a> {
-    kind: u32,
-    /// What names its content.
-    number: &'a [u8],
-    is_hidden: bool,
-}
-
-impl IndexEntry<'_> {
-    /// Returns what names its content.
-    fn content(&self) -> String {
-        let kind = match self.kind {
-            LINK_MODE => LINK,
-            SUBMODULE => SUBMODULE_CONTENT,
-            _ => "",
-        };
-        format!("{kind}{}", hex(self.number))
-    }
-}
-
 /// Extensions of an index that say what git reads.
 #[derive(Default)]
 struct Extensions<'a> {
@@ -282,6 +266,8 @@ struct Extensions<'a> {
     link: Option<&'a [u8]>,
     /// The untracked cache.
     untracked: Option<&'a [u8]>,
+    /// What is kept of conflicts that were resolved.
+    resolve_undo: Option<&'a [u8]>,
 }
 
 /// Goes through the entries of an index. Gives its extensions.
@@ -372,6 +358,7 @@ fn entries(
         let place = match &name {
             b"link" => &mut extensions.link,
             b"UNTR" => &mut extensions.untracked,
+            b"REUC" => &mut extensions.resolve_undo,
             _ => continue,
         };
         if place.replace(data).is_some() {

@@ -95,7 +95,7 @@ pub fn lists_packs(path: &Path) -> bool {
 
 /// Returns whether a file, while it is no part of the work tree, has git show less of it, or something else.
 pub fn is_view(path: &Path) -> bool {
-    ["info/attributes", "info/exclude", "info/grafts"].iter().any(|view| path == Path::new(view))
+    ["info/attributes", "info/exclude", "info/grafts", "shallow"].iter().any(|view| path == Path::new(view))
 }
 
 /// Returns whether git writes to a file right in a directory of its data as it is, and not to a new one that takes its place. Its names

@@ -32,14 +32,14 @@ const APPLIED: &[&str] = &[
 
 /// Files that hold what people wrote: messages, patches and lists of what was done. Patches of `git am` have numbers for names.
 const PROSE: &[&str] = &[
-    "current-fixups", "done", "final-commit", "info", "message", "message-fixup", "message-squash", "msg",
+    "current-fixups", "final-commit", "info", "message", "message-fixup", "message-squash", "msg",
     "msg-clean", "patch", "trailer",
 ];
 
 /// Files that hold numbers of commits.
 const COMMITS: &[&str] = &[
-    "abort-safety", "amend", "autostash", "current", "head", "onto", "orig-head", "original-commit",
-    "rewritten", "rewritten-list", "rewritten-pending", "squash-onto", "stopped-sha",
+    "abort-safety", "amend", "current", "head", "onto", "orig-head", "original-commit", "rewritten",
+    "rewritten-list", "rewritten-pending", "squash-onto", "stopped-sha",
 ];
 
 /// Files that count.
@@ -70,6 +70,10 @@ pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
     };
     match name {
         "author-script" => classify_author(content),
+        // What it names is written to the work tree when the operation ends, however it does.
+        "autostash" => Some(Reason::AppliesStash),
+        // `git status` prints it.
+        "done" => (!is_printable(content)).then(|| setting(name)),
         name if PROSE.contains(&name) || is_number(name) => None,
         name if COMMITS.contains(&name) || name.strip_prefix("cmt.").is_some_and(is_number) => {
             of(u8::is_ascii_hexdigit)
@@ -90,6 +94,11 @@ pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
         "head-name" | "refs-to-delete" | "update-refs" => classify_references(name, content),
         _ => Some(setting(name)),
     }
+}
+
+/// Returns whether text says nothing to a terminal but where lines end.
+fn is_printable(content: &[u8]) -> bool {
+    content.iter().all(|byte| !byte.is_ascii_control() || matches!(byte, b'\n' | b'\t'))
 }
 
 fn classify_plain(name: &str, content: &[u8]) -> Option<Reason> {
@@ -126,6 +135,10 @@ fn classify_list(content: &[u8]) -> Option<Reason> {
     let Ok(text) = std::str::from_utf8(content) else {
         return Some(Reason::Unreadable { format: FileFormat::Text });
     };
+    // `git status` prints it.
+    if !is_printable(content) {
+        return Some(setting("git-rebase-todo"));
+    }
     let mut commands = text.split('\n').filter_map(|line| line.split_ascii_whitespace().next());
     commands.find(|command| matches!(*command, "exec" | "x")).map(|_| setting("exec"))
 }

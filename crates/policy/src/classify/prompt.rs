@@ -54,11 +54,14 @@ fn has_table_of_tools(header: &str) -> bool {
     })
 }
 
-/// Returns the header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers
-/// disagree: some take what follows on that line for a language and run it, and some end the header at a line that only
-/// begins with `---`.
+/// Returns the header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers disagree:
+/// some take what follows on that line for a language and run it, some end the header at a line that only begins with `---`, and to some
+/// one with spaces after it is none, so that the header goes on to the next.
 fn header(after: &str) -> Option<&str> {
-    let is_alone = |line: &str| line.split('\n').next().unwrap_or_default().trim_end().is_empty();
+    let first_line = |text: &str| text.split('\n').next().map_or(0, str::len);
+    let is_blank = |line: &str| line.trim_matches([' ', '\t', '\r']).is_empty();
     let (header, rest) = after.split_once("\n---").unwrap_or((after, ""));
-    (is_alone(header) && is_alone(rest)).then_some(header)
+    let (begin, end) = (&header[..first_line(header)], &rest[..first_line(rest)]);
+    let is_end = matches!(end, "" | "\r") || is_blank(end) && !rest.contains("\n---");
+    (is_blank(begin) && is_end).then_some(header)
 }

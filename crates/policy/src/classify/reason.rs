@@ -62,6 +62,8 @@ pub enum Reason {
     },
     /// It lists a path that git would write to, though no work tree has it.
     WritesElsewhere { example: String },
+    /// It names a stash that git applies by itself: at the next commit, merge or pull, or when an operation ends.
+    AppliesStash,
     /// It names files beside it, and one of them lies elsewhere.
     NamesElsewhere { example: String },
     /// A link out of the shared directory, beneath which an index of git lists files.
@@ -89,7 +91,7 @@ pub enum Reason {
     Listed,
     /// It lies among git's data, and git makes no such file.
     NotOfGit,
-    /// It has a name that begins with a dot, and no list knows which program obeys it, if one does.
+    /// It has a name that begins with a dot, and no list knows which program obeys it, if one does; or one that reads as an option.
     UnknownName,
     /// It is a link to a directory elsewhere on the host: whoever shares it, or works in it, shares that.
     LinksOut {
@@ -141,6 +143,9 @@ impl fmt::Display for Reason {
             Self::WritesElsewhere { example } => {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")
             }
+            Self::AppliesStash => f.write_str(
+                "it has git apply a stash at the next commit, merge or pull, or when a rebase ends, which writes files, protected ones included",
+            ),
             Self::NamesElsewhere { example } => {
                 write!(f, "it has git read `{example}` in the place of a file beside it, and remove it later")
             }

@@ -34,21 +34,28 @@ pub fn is_reference_or_log(content: &[u8]) -> bool {
     content.starts_with(b"ref: ") || (number >= 40 && is_number)
 }
 
-/// Returns whether a reference may have this name: in `refs`, and not out of it again. Git makes no branch and no tag that reads as an
-/// option, and programs hand the name of a branch on.
+/// Returns whether a reference may have this name: in `refs`, and not out of it again. Programs hand the name of a branch on.
 pub fn is_reference_name(name: &[u8]) -> bool {
-    let is_option = |kind: &[u8]| name.strip_prefix(kind).is_some_and(|name| name.starts_with(b"-"));
+    let is_hostile = |kind: &[u8]| name.strip_prefix(kind).is_some_and(is_hostile);
     name.starts_with(b"refs/")
-        && !is_option(b"refs/heads/")
-        && !is_option(b"refs/tags/")
+        && !is_hostile(b"refs/heads/")
+        && !is_hostile(b"refs/tags/")
         && !name.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."))
 }
 
-/// Returns whether a file in `refs` has a name that git gives to no branch and to no tag, because it reads as an option.
-pub fn is_option(path: &Path) -> bool {
+/// Returns whether a file in `refs` is a branch or a tag whose name programs may take for more than a name.
+pub fn is_hostile_reference(path: &Path) -> bool {
     ["refs/heads", "refs/tags"]
         .iter()
-        .any(|kind| path.strip_prefix(kind).is_ok_and(|name| name.as_os_str().as_bytes().starts_with(b"-")))
+        .any(|kind| path.strip_prefix(kind).is_ok_and(|name| is_hostile(name.as_os_str().as_bytes())))
+}
+
+/// Returns whether the name of a branch or of a tag reads as an option, which git itself gives to none, or has a shell run a command: a
+/// prompt that has the branch in it is expanded (`PS1` in bash(1), `PROMPT_SUBST` in zshoptions(1)).
+fn is_hostile(name: &[u8]) -> bool {
+    name.starts_with(b"-")
+        || name.contains(&b'`')
+        || name.windows(2).any(|pair| matches!(pair, b"$(" | b"${"))
 }
 
 /// Returns what a reference leads to that leads to another one, where that is none: git never writes such a one, and writes through it to
@@ -165,6 +172,8 @@ mod tests {
             ("ref: refs/../config", "refs/../config"),
             ("ref: HEAD", "HEAD"),
             ("ref: refs/heads/--output=x", "refs/heads/--output=x"),
+            ("ref: refs/heads/a$(evil)\n", "refs/heads/a$(evil)"),
+            ("ref: refs/heads/`evil`", "refs/heads/`evil`"),
             ("ref: refs/tags/-x", "refs/tags/-x"),
             ("--output=x\n", "--output=x"),
             ("-f", "-f"),

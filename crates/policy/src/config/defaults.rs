@@ -1,5 +1,7 @@
 //! Defaults: what holds where no key is set, and the names that are built in.
 
+use std::time::Duration;
+
 /// The user name of the agent inside.
 pub const AGENT: &str = "agent";
 /// The home directory of the agent inside.
@@ -10,6 +12,8 @@ pub const WORKSPACE: &str = "/workspace";
 pub const IMAGE: &str = "sandbox-image";
 /// How deep nested repositories and sockets are looked for, unless configured.
 pub const DEPTH: u32 = 3;
+/// How long a container of the pool waits to be taken, unless configured.
+pub const POOL_AGE: Duration = Duration::from_secs(600);
 /// What the stock image starts from, unless configured.
 pub const BASE: &str = "alpine:3.23";
 /// What is installed in it, unless configured.

@@ -16,8 +16,8 @@ pub use crate::config::show::SettingRow;
 use crate::config::show::{Rows, Show};
 use crate::config::{
     AgentTable, Config, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
-    LifecycleTable, LimitsTable, List, NativeTable, NetworkTable, ProtectTable, ProviderChoice, SecretMode,
-    SecretTable,
+    LifecycleTable, LimitsTable, List, NativeTable, NetworkTable, PoolTable, ProtectTable, ProviderChoice,
+    SecretMode, SecretTable,
 };
 use crate::plan::{Layer, Provider};
 
@@ -201,6 +201,7 @@ fn over(layer: Config, beneath: Config) -> Config {
         native: native(layer.native, beneath.native),
         container: ContainerTable::over(layer.container, beneath.container),
         lifecycle: LifecycleTable::over(layer.lifecycle, beneath.lifecycle),
+        pool: PoolTable::over(layer.pool, beneath.pool),
     }
 }
 
@@ -288,6 +289,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     config.native.show(&mut rows, "native");
     config.container.show(&mut rows, "container");
     config.lifecycle.show(&mut rows, "lifecycle");
+    config.pool.show(&mut rows, "pool");
     rows.into_ordered(KEYS)
 }
 

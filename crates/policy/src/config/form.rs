@@ -9,7 +9,7 @@ use super::setting::{PathBase, Setting};
 use super::value::{self, Expose, ProviderChoice, SecretMode, SecretProvider};
 use crate::agents::Profile;
 use crate::config::document::{DocumentReader, Fault, Scalar, Section};
-use crate::config::key::{Key, MAX_DEPTH, TextFormat, ValueKind};
+use crate::config::key::{Key, MAX_DEPTH, MAX_POOL, TextFormat, ValueKind};
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
@@ -227,6 +227,7 @@ texts! {
     HostText: network::HostPattern = Host, |text, _| not_bare(text).map_err(Fault::value);
     RuleText: network::Pattern = Rule, |text, _| not_bare(text).map_err(Fault::value);
     LayerName: Layer = Layer, |text, _| value::layer(text);
+    Age: Duration = Duration, |text, _| value::duration(text);
     ExposedPath: Expose = Toolchain, value::exposed;
 }
 
@@ -256,6 +257,7 @@ macro_rules! scalars {
 
 scalars! {
     Version: u32 = ValueKind::Integer(1, 1), |scalar| value::integer(scalar, 1, 1);
+    PoolSize: u32 = ValueKind::Integer(0, MAX_POOL), |scalar| value::integer(scalar, 0, MAX_POOL);
     Depth: u32 = ValueKind::Integer(0, MAX_DEPTH), |scalar| value::integer(scalar, 0, MAX_DEPTH);
     TrueOrFalse: bool = ValueKind::Bool, value::boolean;
     Size: Bytes = ValueKind::Size, value::size;

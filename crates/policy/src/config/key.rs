@@ -183,6 +183,8 @@ impl TrustRule {
 pub const PLATFORMS: &[&str] = &["linux/amd64", "linux/arm64"];
 /// The most that `protect.depth` can be: a walk that deep reads most trees whole.
 pub const MAX_DEPTH: u32 = 32;
+/// The most that `pool.size` can be: each is a container with its processes.
+pub const MAX_POOL: u32 = 64;
 /// The word for no limit.
 pub const UNLIMITED: &str = "unlimited";
 

@@ -51,7 +51,7 @@ impl Overrides {
     pub fn read(&self, base: &PathBase) -> (Config, Vec<Problem>) {
         let mut flags = FlagReader { problems: Vec::new() };
         let mut config = Config {
-            name: flags.text("--name", "name", self.name.as_deref(), value::name),
+            name: flags.text("--name", "name", self.name.as_deref(), value::sandbox_name),
             platform: flags.text("--platform", "platform", self.platform.as_deref(), value::platform),
             shared_dirs: flags.volumes(&self.volume, base),
             sockets: flags.sockets(&self.socket, base),

@@ -7,8 +7,8 @@ use super::form::{AnyText, ListOf, ValueForm, VariableName, VariableValue};
 use super::schema::KEYS;
 use super::{
     AgentTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
-    LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase, ProtectTable, SecretTable,
-    SharedDirTable, SocketTable, value,
+    LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase, PoolTable, ProtectTable,
+    SecretTable, SharedDirTable, SocketTable, value,
 };
 use crate::config::document::{Broken, Document, DocumentReader, Section};
 use crate::config::problem::{self, Located, Location, Problem, ProblemCode};
@@ -79,6 +79,7 @@ fn read(mut document: Document<'_>, base: &PathBase) -> (Config, Vec<Problem>) {
         native: NativeTable::read(reader, &top.section("native"), base),
         container: ContainerTable::read(reader, &top.section("container"), base),
         lifecycle: LifecycleTable::read(reader, &top.section("lifecycle"), base),
+        pool: PoolTable::read(reader, &top.section("pool"), base),
     };
     (config, document.into_problems())
 }

@@ -14,6 +14,7 @@ pub use self::lifecycle::LifecycleTable;
 pub use self::limits::LimitsTable;
 pub use self::native::NativeTable;
 pub use self::network::NetworkTable;
+pub use self::pool::PoolTable;
 pub use self::protect::ProtectTable;
 pub use self::secrets::SecretTable;
 pub use self::shared_dirs::SharedDirTable;
@@ -32,6 +33,7 @@ mod limits;
 mod macros;
 mod native;
 mod network;
+mod pool;
 mod protect;
 mod secrets;
 mod shared_dirs;
@@ -68,6 +70,8 @@ const PARTS: &[&[Key]] = &[
     ContainerTable::KEYS,
     lifecycle::TABLE,
     LifecycleTable::KEYS,
+    pool::TABLE,
+    PoolTable::KEYS,
 ];
 
 /// The whole table.

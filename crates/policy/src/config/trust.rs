@@ -18,7 +18,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::agents::Profile;
-use crate::config::defaults::{DEPTH, is_stock_base};
+use crate::config::defaults::{DEPTH, POOL_AGE, is_stock_base};
 use crate::config::effective::Effective;
 use crate::config::key;
 use crate::config::problem::{Located, Location};
@@ -32,7 +32,7 @@ use crate::rules::home::Home;
 use crate::rules::network;
 use crate::rules::path::normalise;
 use crate::rules::socket::{SocketSource, controls};
-use crate::text::escape;
+use crate::text::{escape, time};
 
 /// What a file is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +135,7 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     repository(config, context.without.settings(), &mut found);
     protection(config, context.without.settings(), &mut found);
     native(config, context, &mut found);
+    pool(config, context.without.settings(), &mut found);
     found.0.sort_by(|a, b| a.location.cmp(&b.location));
     found.0
 }
@@ -498,6 +499,20 @@ fn native(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {
         if let Expose::Path(path) = &exposed.value {
             let what = format!("shows the agent {}", escape::path(path));
             found.add_path("native.expose", &exposed.location, &what, path, context);
+        }
+    }
+}
+
+fn pool(config: &Config, without: &Config, found: &mut Widenings) {
+    if let Some(Located { value: size, location }) = &config.pool.size {
+        if *size > without.pool.size.as_ref().map_or(0, |size| size.value) {
+            found.add("pool.size", location, format!("keeps {size} containers waiting on this machine"));
+        }
+    }
+    if let Some(Located { value: age, location }) = &config.pool.max_age {
+        if *age > without.pool.max_age.as_ref().map_or(POOL_AGE, |age| age.value) {
+            let what = format!("keeps containers waiting for {}", time::duration(*age));
+            found.add("pool.max_age", location, what);
         }
     }
 }

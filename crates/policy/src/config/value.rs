@@ -14,6 +14,7 @@ use crate::plan::{BoundaryMode, Layer, OnReplaced, Provider, Pull, SecretSource}
 use crate::rules::git::RepositoryAccess;
 use crate::rules::limits::{self, Bytes, MilliCpus};
 use crate::rules::network;
+use crate::rules::sandbox_name::is_sandbox_name;
 use crate::rules::socket::SocketSource;
 use crate::text::suggest::did_you_mean;
 
@@ -407,6 +408,16 @@ pub(crate) fn name(text: &str) -> Result<String, Fault> {
     )))
 }
 
+/// Reads the name of a sandbox.
+pub(crate) fn sandbox_name(text: &str) -> Result<String, Fault> {
+    if is_sandbox_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err(Fault::value(format!(
+        "{text:?} cannot be the name of a sandbox; expected letters and digits of ASCII, \"-\", \"_\" and \".\", at most 63, beginning with a letter or digit"
+    )))
+}
+
 /// Reads a path on the host, made absolute, without the `.` that means nothing; links and `..` stay as they are.
 pub(crate) fn host_path(text: &str, base: &PathBase) -> Result<PathBuf, Fault> {
     any(text)?;
@@ -517,6 +528,25 @@ mod tests {
         assert_eq!(scalar("unlimited"), Scalar::Text("unlimited"));
         assert_eq!(scalar("-1"), Scalar::Integer(-1));
         assert_eq!(scalar("true"), Scalar::Bool(true));
+    }
+
+    #[test]
+    fn the_name_of_a_sandbox_is_a_part_of_that_of_a_container() {
+        let longest = "N".repeat(63);
+        for name in ["a", "7", "Work", "my_sandbox-1.2", "a..b", "a.", "A-_.", &longest] {
+            assert_eq!(sandbox_name(name).unwrap(), name);
+        }
+        let long = "n".repeat(64);
+        for name in [
+            "", ".", "..", ".a", "-a", "_a", "a/b", "a:b", "a b", "a\n", "a\0", "grün", "Ａ", "a@b", "~",
+            &long,
+        ] {
+            assert!(sandbox_name(name).is_err(), "{name:?}");
+        }
+        // Those of homes, shared directories, secrets and sockets keep a form of their own.
+        for text in ["Work", "a.b"] {
+            assert!(name(text).is_err(), "{text}");
+        }
     }
 
     #[test]

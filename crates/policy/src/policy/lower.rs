@@ -69,6 +69,7 @@ impl Policy {
             network: self.network.clone(),
             limits: self.limits.clone(),
             lifecycle: self.lifecycle,
+            pool: self.pool,
             protect: self.protect.clone(),
             layers: self.layers.clone(),
         })

@@ -17,6 +17,7 @@ mod editors;
 mod git;
 pub(crate) mod harmless;
 mod known;
+mod python;
 pub mod row;
 mod shells;
 mod writable;
@@ -53,6 +54,7 @@ pub struct RowGroup {
 pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Git, and what runs at a commit", rows: git::ROWS },
     RowGroup { title: "Shells and what they start", rows: shells::ROWS },
+    RowGroup { title: "Modules of Python", rows: python::ROWS },
     RowGroup { title: "Editors", rows: editors::ROWS },
     RowGroup { title: "Agents", rows: agents::ROWS },
     RowGroup { title: "Tools for building and versions", rows: builds::ROWS },

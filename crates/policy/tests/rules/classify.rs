@@ -218,6 +218,8 @@ fn what_runs_while_a_prompt_is_read_is_found() {
         "---x: 1\n---\n",
         "---\nname: a\n---x\npermissionMode: evil\n---\n",
         "---\nname: a\n ---\n---js\n",
+        "---\nname: a\n--- \npermissionMode: evil\n---\n",
+        "---\nname: \"a\n---\u{85}\n\"\n\"permissionMode\": evil\n---\n",
         "---\nname: a\rhooks: evil\n---\n",
         "\n---\nname: a\npermissionMode: evil\n---\n",
         "---\nname: !!js/function evil\n---\n",

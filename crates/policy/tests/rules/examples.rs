@@ -5,8 +5,27 @@ pub(crate) type Example = (&'static str, &'static str, &'static str, &'static st
 
 /// Lists all examples.
 pub(crate) fn examples() -> impl Iterator<Item = &'static Example> {
-    EXAMPLES.iter().chain(crate::examples_of_tools::EXAMPLES)
+    EXAMPLES.iter().chain(MODULES).chain(crate::examples_of_tools::EXAMPLES)
 }
+
+/// Modules of Python: nothing in their source is harmless, and so the two texts are the same.
+macro_rules! modules {
+    ($($module:literal),* $(,)?) => {
+        &[$(
+            (concat!($module, ".py"), concat!($module, ".py"), "evil()", "evil()"),
+            (concat!($module, ".pyc"), concat!($module, ".pyc"), "evil()", ""),
+            (concat!($module, ".so"), concat!($module, ".so"), "evil()", ""),
+            (concat!($module, ".*.so"), concat!($module, ".cpython-312-x86_64-linux-gnu.so"), "evil()", ""),
+            (concat!($module, "/__init__.*"), concat!($module, "/__init__.py"), "evil()", "evil()"),
+        )*]
+    };
+}
+
+const MODULES: &[Example] = modules![
+    "readline", "rlcompleter", "_pyrepl", "_colorize", "_wmi", "_curses", "_struct", "nt", "_winapi",
+    "msvcrt", "winreg", "_weakrefset", "_typing", "_ssl", "_posixsubprocess", "storemagic", "astroid",
+    "ctags", "stack_data", "executing", "pure_eval", "asttokens",
+];
 
 const EXAMPLES: &[Example] = &[
     // Git, and what runs at a commit.
@@ -17,6 +36,10 @@ const EXAMPLES: &[Example] = &[
     (".git/hooks", ".git/hooks/pre-commit", "evil", ""),
     (".git/rebase-apply", ".git/rebase-apply/apply-opt", " '--build-fake-ancestor=x'", " '-p1'"),
     (".git/rebase-merge", ".git/rebase-merge/git-rebase-todo", "exec evil", "pick 0494aea"),
+    (
+        ".git/rebase-merge", ".git/rebase-merge/git-rebase-todo", "pick 0494aea \u{1b}]0;evil\u{7}",
+        "pick 0494aea",
+    ),
     (".git/remotes", ".git/remotes/origin", "URL: ../hid", "\n"),
     (".git/remotes", ".git/modules/name/remotes/refs/x", "URL: ../hid", ""),
     (".git/sequencer", ".git/sequencer/todo", "exec evil", "pick 0494aea"),
@@ -78,6 +101,7 @@ const EXAMPLES: &[Example] = &[
         ".hg/store/journal.backupfiles", ".hg/store/journal.backupfiles", "2\nplain\0./hgrc\0evil\u{0}0\n",
         "2\nplain\0dirstate\0\u{0}0\n",
     ),
+    (".hg/histedit-state", ".hg/histedit-state", "\u{80}\u{2}cposix\nsystem\n", "v1\n0123\n"),
     (".hg/store/undo", ".hg/store/undo", "/home/me/precious\u{0}0\n", "00manifest.i\u{0}227\n"),
     (
         ".hg/store/undo.backupfiles",
@@ -127,38 +151,6 @@ const EXAMPLES: &[Example] = &[
     (".gdbinit", ".gdbinit", "shell evil", ""),
     (".lldbinit", ".lldbinit", "platform shell evil", ""),
     (".pdbrc", ".pdbrc", "import evil", ""),
-    ("readline.py", "readline.py", "evil()", ""),
-    ("readline.pyc", "readline.pyc", "evil()", ""),
-    ("readline.so", "readline.so", "evil()", ""),
-    ("readline.*.so", "readline.cpython-312-x86_64-linux-gnu.so", "evil()", ""),
-    ("readline/__init__.py", "readline/__init__.py", "evil()", ""),
-    ("readline/__init__.pyc", "readline/__init__.pyc", "evil()", ""),
-    ("readline/__init__.so", "readline/__init__.so", "evil()", ""),
-    ("readline/__init__.*.so", "readline/__init__.cpython-312-x86_64-linux-gnu.so", "evil()", ""),
-    ("rlcompleter.py", "rlcompleter.py", "evil()", ""),
-    ("rlcompleter.pyc", "rlcompleter.pyc", "evil()", ""),
-    ("rlcompleter.so", "rlcompleter.so", "evil()", ""),
-    ("rlcompleter.*.so", "rlcompleter.cpython-312-x86_64-linux-gnu.so", "evil()", ""),
-    ("rlcompleter/__init__.py", "rlcompleter/__init__.py", "evil()", ""),
-    ("rlcompleter/__init__.pyc", "rlcompleter/__init__.pyc", "evil()", ""),
-    ("rlcompleter/__init__.so", "rlcompleter/__init__.so", "evil()", ""),
-    ("rlcompleter/__init__.*.so", "rlcompleter/__init__.cpython-312-x86_64-linux-gnu.so", "evil()", ""),
-    ("_pyrepl.py", "_pyrepl.py", "evil()", ""),
-    ("_pyrepl.pyc", "_pyrepl.pyc", "evil()", ""),
-    ("_pyrepl.so", "_pyrepl.so", "evil()", ""),
-    ("_pyrepl.*.so", "_pyrepl.cpython-312-x86_64-linux-gnu.so", "evil()", ""),
-    ("_pyrepl/__init__.py", "_pyrepl/__init__.py", "evil()", ""),
-    ("_pyrepl/__init__.pyc", "_pyrepl/__init__.pyc", "evil()", ""),
-    ("_pyrepl/__init__.so", "_pyrepl/__init__.so", "evil()", ""),
-    ("_pyrepl/__init__.*.so", "_pyrepl/__init__.cpython-312-x86_64-linux-gnu.so", "evil()", ""),
-    ("_colorize.py", "_colorize.py", "evil()", ""),
-    ("_colorize.pyc", "_colorize.pyc", "evil()", ""),
-    ("_colorize.so", "_colorize.so", "evil()", ""),
-    ("_colorize.*.so", "_colorize.cpython-312-x86_64-linux-gnu.so", "evil()", ""),
-    ("_colorize/__init__.py", "_colorize/__init__.py", "evil()", ""),
-    ("_colorize/__init__.pyc", "_colorize/__init__.pyc", "evil()", ""),
-    ("_colorize/__init__.so", "_colorize/__init__.so", "evil()", ""),
-    ("_colorize/__init__.*.so", "_colorize/__init__.cpython-312-x86_64-linux-gnu.so", "evil()", ""),
     (".perldb", ".perldb", "system 'evil'", ""),
     (".Rprofile", ".Rprofile", "system('evil')", ""),
     (".RData", ".RData", "RDX3", ""),

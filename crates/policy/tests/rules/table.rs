@@ -20,8 +20,8 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
     let mut shown = BTreeSet::new();
     for (row, path, dangerous, harmless) in examples() {
         assert!(file(path, dangerous).is_some(), "{path}: {dangerous}");
-        // Of three, whatever they hold counts, and a policy is reported in any case.
-        if ![".git/commondir", ".git/hooks", "$TMPDIR"].contains(row) {
+        // Of some, whatever they hold counts, and a policy is reported in any case.
+        if ![".git/commondir", ".git/hooks", "$TMPDIR"].contains(row) && harmless != dangerous {
             assert_eq!(file(path, harmless), None, "{path}: {harmless}");
         }
         // A repository may lie anywhere, and be called anything.
@@ -36,6 +36,16 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
     shown.insert(".git/objects/info/alternates");
     let all: BTreeSet<&str> = built_in().collect();
     assert_eq!(shown, all, "each row has an example");
+}
+
+#[test]
+fn the_source_of_a_module_counts_even_if_it_is_empty() {
+    for path in ["readline.py", "_pyrepl/__init__.py", "pre_commit.py", "pre_commit/__init__.py"] {
+        assert!(matches!(file(path, ""), Some(Reason::Run { .. })), "{path}: bytecode may stand in for it");
+    }
+    for path in ["readline.pyc", "readline.so", "_pyrepl/other.py", "readline.md"] {
+        assert_eq!(file(path, ""), None, "{path}");
+    }
 }
 
 #[test]

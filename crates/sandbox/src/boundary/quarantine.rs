@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+use sha2::{Digest, Sha256};
 
 use self::name::{QUARANTINE, is_quarantine};
 use crate::boundary::detect::baseline::{Content, Original};
@@ -25,6 +26,12 @@ const MAX_IN_PLACE: u32 = 1000;
 /// How many directories of what was moved wait to be searched, and how long their paths are, at most.
 const MAX_WAITING: usize = 10_000;
 const MAX_PATH_LENGTH: usize = 4096;
+
+/// How long the name of something that was moved is, in bytes: what stays in its directory gets a longer one, and 255 are the most.
+const MAX_INERT: usize = 200;
+
+/// How many digits of a digest stand for the rest of a longer name.
+const DIGEST: usize = 16;
 
 /// What became of something that was to be moved.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,7 +65,7 @@ pub enum QuarantineError {
 ///
 /// It goes to `.sandboxctl-quarantine/<seconds>-<n>/` under its own path, where a leading dot of each name
 /// becomes `dot-`: nothing obeys it there, and git does not list it. Where no directory can be made, because space or
-/// file numbers are used up, it gets an inert name in its own directory, which takes neither. Every directory on the way
+/// file numbers are used up, or where another file system is mounted there, it gets an inert name in its own directory, which takes neither. Every directory on the way
 /// is opened without following links, so that an agent which is still running cannot lead this anywhere else; whatever it
 /// puts at the path in the meantime is moved instead. Repositories that it holds are made inert until then.
 pub(crate) fn set_aside_for(
@@ -72,11 +79,12 @@ pub(crate) fn set_aside_for(
         return Err(QuarantineError::NotCreated(finding.path.clone()));
     }
     let root = root.as_fd();
+    let path = finding.path.clone();
     let failed = |action, path: &Path| {
         let path = path.to_path_buf();
         move |errno: Errno| QuarantineError::File { action, path, source: errno.into() }
     };
-    let (from, name) = match beneath::parent(root, &finding.path) {
+    let (from, name) = match beneath::parent(root, &path) {
         Ok(parent) => parent,
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Moved::Gone),
         Err(errno) => return Err(failed("open the directory of", &finding.path)(errno)),
@@ -95,14 +103,8 @@ pub(crate) fn set_aside_for(
     // The quarantine does not go into itself.
     let made = (!is_quarantine(&finding.path)).then(|| Slot::make(root, &finding.path, now));
     let slot = match made {
-        None | Some(Err(Errno::NOSPC | Errno::DQUOT | Errno::MLINK | Errno::NOMEM)) => {
-            let renamed = rename_in_place(root, &finding.path, &from, name)
-                .map_err(failed("move aside", &finding.path));
-            return renamed.map(|aside| {
-                let moved = disarm(&from, aside.file_name().unwrap_or(name), until);
-                finding.aside = Some(aside);
-                moved
-            });
+        None | Some(Err(Errno::NOSPC | Errno::DQUOT | Errno::MLINK | Errno::NOMEM | Errno::NAMETOOLONG)) => {
+            return set_aside_in_place(root, finding, &from, name, until);
         }
         Some(made) => made.map_err(failed("make a place in", Path::new(QUARANTINE)))?,
     };
@@ -121,8 +123,29 @@ pub(crate) fn set_aside_for(
             Ok(disarm(&slot.directory, &slot.name, until))
         }
         Err(Errno::NOENT) => Ok(Moved::Gone),
+        // Another file system is mounted there.
+        Err(Errno::XDEV) => set_aside_in_place(root, finding, &from, name, until),
         Err(errno) => Err(failed("move aside", &finding.path)(errno)),
     }
+}
+
+/// Gives something an inert name in its own directory.
+fn set_aside_in_place(
+    root: BorrowedFd<'_>,
+    finding: &mut Finding,
+    from: &OwnedFd,
+    name: &OsStr,
+    until: Deadline,
+) -> Result<Moved, QuarantineError> {
+    let renamed = rename_in_place(root, &finding.path, from, name);
+    let aside = renamed.map_err(|errno| QuarantineError::File {
+        action: "move aside",
+        path: finding.path.clone(),
+        source: errno.into(),
+    })?;
+    let moved = disarm(from, aside.file_name().unwrap_or(name), until);
+    finding.aside = Some(aside);
+    Ok(moved)
 }
 
 /// Moves something aside that was created. False if nothing is there any more.
@@ -366,15 +389,23 @@ fn make_directory(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
+/// Returns a name that nothing obeys, with room for what is added where something stays in its directory.
 fn inert(name: &OsStr) -> OsString {
-    match name.as_bytes().strip_prefix(b".") {
+    let mut inert = match name.as_bytes().strip_prefix(b".") {
         Some(rest) => {
             let mut inert = OsString::from("dot-");
             inert.push(OsStr::from_bytes(rest));
             inert
         }
         None => name.to_owned(),
+    };
+    if inert.len() > MAX_INERT {
+        let digest = format!("{:x}", Sha256::digest(name.as_bytes()));
+        let kept = MAX_INERT - DIGEST;
+        inert = OsStr::from_bytes(&inert.as_bytes()[..kept]).to_owned();
+        inert.push(&digest[..DIGEST]);
     }
+    inert
 }
 
 fn seconds(now: SystemTime) -> u64 {

@@ -36,10 +36,13 @@ pub struct Entered<'a> {
 impl Root {
     /// Opens what a boundary shares: without following a link, and only if it is still the one that was validated.
     pub fn open(boundary: &Boundary, caller: Identity) -> Result<Self, BoundaryError> {
+        // Under sudo root shares nothing that the user behind it has no way to, whatever is there by now.
+        let acting = ActingAs::user(caller).map_err(|source| failed("open", &boundary.host, source))?;
         let directory = match boundary.kind {
             BoundaryKind::Directory | BoundaryKind::Home => open_resolved(&boundary.host)?,
             BoundaryKind::File => open_resolved_file(&boundary.host)?,
         };
+        drop(acting);
         let stat_error = |source| failed("stat", &boundary.host, source);
         let stat = rustix::fs::fstat(&directory).map_err(|errno| stat_error(errno.into()))?;
         let FileId { device, inode } = boundary.file_id;

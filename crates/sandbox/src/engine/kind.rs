@@ -17,6 +17,9 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
+    /// All of them, in the order in which they are asked.
+    pub(crate) const ALL: [Self; 2] = [Self::Docker, Self::Podman];
+
     /// Returns the engine of a provider that runs containers.
     pub(crate) fn of(provider: Provider) -> Self {
         if provider == Provider::Podman { Self::Podman } else { Self::Docker }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use nix::errno::Errno;
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, getsockopt};
 use policy::text::escape;
@@ -244,7 +245,13 @@ impl Socket {
             // Before it connects: whoever has stopped taking connections keeps others waiting (unix(7)).
             stream.set_write_timeout(Some(PATIENCE))?;
             stream.set_read_timeout(Some(PATIENCE))?;
-            socket::connect(stream.as_raw_fd(), &UnixAddr::new(&self.0)?)?;
+            let address = UnixAddr::new(&self.0)?;
+            // A socket with a time limit sees that this process was stopped and continued (signal(7)).
+            while let Err(errno) = socket::connect(stream.as_raw_fd(), &address) {
+                if errno != Errno::EINTR {
+                    return Err(errno.into());
+                }
+            }
             Ok(stream)
         };
         connect().map_err(|error| self.failed(error))
@@ -288,15 +295,25 @@ fn refused(message: String) -> EngineError {
 
 /// Sends one request in HTTP/1.0, whose answer ends with the connection.
 fn request(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Response> {
+    // An end of the line would begin another request.
+    if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a name with a space or a control character",
+        ));
+    }
     // At once: not everything that listens reads on.
     stream.write_all(format!("{method} {path} HTTP/1.0\r\nHost: docker\r\n\r\n").as_bytes())?;
     let mut answer = Vec::new();
     let mut buffer = [0; 16 << 10];
     let until = Deadline::after(PATIENCE);
     loop {
-        match stream.read(&mut buffer)? {
-            0 => break,
-            length => answer.extend(&buffer[..length]),
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => answer.extend(&buffer[..length]),
+            // As when it connects.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
         if until.is_over() || answer.len() > MAX_LENGTH {
             return Err(io::ErrorKind::TimedOut.into());

@@ -29,7 +29,7 @@ impl ActingAs {
     /// Takes the rights of a user. Whoever is not root, has nobody else to act for, or acts for somebody already, stays who
     /// they are.
     pub fn user(user: Identity) -> io::Result<Self> {
-        if !file_system_user().is_root() || user.uid == 0 {
+        if user.uid == 0 || !file_system_user().is_root() {
             return Ok(Self(None));
         }
         let groups = getgroups()?.into_iter().map(|group| Gid::from_raw(group.as_raw())).collect();
@@ -109,6 +109,9 @@ pub(crate) fn become_peer(user: Identity) -> io::Result<()> {
         return Ok(());
     }
     let (uid, gid) = (rustix::process::Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    // A thread that [`ActingAs`] was at work in has started this one with none in effect. What is permitted still, changes the user.
+    let permitted = caps::read(None, CapSet::Permitted).map_err(io::Error::other)?;
+    caps::set(None, CapSet::Effective, &permitted).map_err(io::Error::other)?;
     set_thread_groups(&[gid])?;
     set_thread_res_gid(gid, gid, getegid())?;
     set_thread_res_uid(uid, uid, geteuid())?;

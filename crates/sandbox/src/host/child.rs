@@ -51,12 +51,13 @@ pub(crate) enum Stop {
     TooMuch,
 }
 
-/// A program that was started. It ends with this at the latest.
+/// A program that was started. It ends with this at the latest, unless it is left.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) child: Child,
     pub(crate) pidfd: OwnedFd,
     group: Group,
+    is_left: bool,
 }
 
 impl Running {
@@ -68,7 +69,13 @@ impl Running {
             Group::Guarded(guard) => drop(command.process_group(guard.group().as_raw_nonzero().get())),
         }
         let child = command.spawn()?;
-        Ok(Self { pidfd: pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?, child, group })
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        Ok(Self { pidfd, child, group, is_left: false })
+    }
+
+    /// Leaves it to itself: it goes on without this process.
+    pub(crate) fn leave(mut self) {
+        self.is_left = true;
     }
 
     /// Starts a program of this user's. Root gives it nothing of its own: neither its groups, its capabilities, its open descriptors,
@@ -197,7 +204,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+        if !self.is_left && !matches!(self.child.try_wait(), Ok(Some(_))) {
             self.kill();
             let _ = self.child.wait();
         }

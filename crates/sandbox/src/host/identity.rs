@@ -5,7 +5,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{FcntlArg, fcntl};
@@ -222,14 +222,24 @@ impl HostUid {
         Err(HostUidError::Exhausted)
     }
 
+    /// Takes an id that somebody else has claimed, with a copy of what it is locked through.
+    pub(crate) fn shared(uid: u32, lock: OwnedFd) -> Self {
+        Self { uid, lock: Some(lock) }
+    }
+
     /// Returns the id.
     pub fn uid(&self) -> u32 {
         self.uid
     }
 
     /// Returns what the id is locked through: whoever has a copy of it keeps the id, whatever becomes of this process.
-    pub(crate) fn leave(mut self) -> Option<OwnedFd> {
-        self.lock.take()
+    pub(crate) fn lock(&self) -> Option<BorrowedFd<'_>> {
+        self.lock.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Leaves the id to whoever has a copy of its lock.
+    pub(crate) fn leave(mut self) {
+        self.lock = None;
     }
 }
 

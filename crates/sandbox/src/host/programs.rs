@@ -50,6 +50,11 @@ const SUDO_KEEP: &[&str] = &[
     "SOURCE_DATE_EPOCH", "STORAGE_DRIVER", "TERM", "TZ", "USER",
 ];
 
+/// Where root looks for programs under sudo, as `secure_path` of sudoers(5) has it, with what snap and NixOS add. No entry is the
+/// user's to choose: what belongs to root may still hold what they have written, as a layer in a store of images does.
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin:/run/wrappers/bin:\
+                           /run/current-system/sw/bin:/nix/var/nix/profiles/default/bin";
+
 /// Groups of the system, such as the one to which distributions give `/usr/local`, are below this.
 const FIRST_GROUP_OF_USERS: u32 = 1000;
 
@@ -106,7 +111,7 @@ impl Programs {
         Self { environment, writable, user, reader, leaves_behind: false, safe: OnceLock::new() }
     }
 
-    /// Returns the programs as root runs them under sudo: none that the user behind it could have put there, and no
+    /// Returns the programs as root runs them under sudo: those of the system, none that the user behind it could have put there, and no
     /// variable that could lead to a file of theirs. `home` is root's.
     #[must_use]
     pub fn for_root(mut self, home: PathBuf) -> Self {
@@ -115,6 +120,7 @@ impl Programs {
         let mut environment = std::mem::take(&mut self.environment);
         environment.retain(|name, value| is_for_root(name, value));
         environment.insert("HOME".into(), home.into());
+        environment.insert("PATH".into(), SYSTEM_PATH.into());
         self.environment = environment;
         self
     }
@@ -275,7 +281,17 @@ impl Programs {
     /// Describes what was left out; empty where nothing was.
     pub(crate) fn left_out(&self) -> String {
         let entries: Vec<String> = self.safe().left_out.iter().map(ToString::to_string).collect();
-        if entries.is_empty() { String::new() } else { format!("; not searched: {}", entries.join(", ")) }
+        let not_searched = if entries.is_empty() {
+            String::new()
+        } else {
+            format!("; not searched: {}", entries.join(", "))
+        };
+        match self.user {
+            Some(_) => not_searched,
+            None => format!(
+                "; under sudo the system's directories alone are searched, and not PATH{not_searched}"
+            ),
+        }
     }
 
     /// Returns whether whoever is told of an entry of `PATH` could find out themselves what is wrong with it.
@@ -363,9 +379,7 @@ fn has_access_list(path: &Path) -> bool {
 fn is_for_root(name: &OsStr, value: &OsStr) -> bool {
     let is_locale = name.as_bytes().starts_with(b"LC_");
     let names_a_file = value.as_bytes().iter().any(|byte| b"/%".contains(byte));
-    // What is no place of root's is taken out of PATH where it is used.
-    name == "PATH"
-        || PROXIES.iter().any(|one| name == *one)
+    PROXIES.iter().any(|one| name == *one)
         || (is_locale || SUDO_KEEP.iter().any(|one| name == *one)) && !names_a_file
 }
 
@@ -471,10 +485,24 @@ mod tests {
         let program = host.program("open/podman");
         symlink(&program, host.path("their-link")).unwrap();
         symlink(host.path("their-link"), host.path("safe/podman")).unwrap();
-        let found = || host.programs(&["safe"], &[]).for_root("/root".into()).find("podman");
+        let found = || {
+            let mut programs = host.programs(&["safe"], &[]).for_root("/root".into());
+            programs.environment.insert("PATH".into(), host.path("safe").into());
+            programs.find("podman")
+        };
         assert_eq!(found(), Some(program), "the control: root's own links");
         std::os::unix::fs::lchown(host.path("their-link"), Some(1001), Some(1001)).unwrap();
         assert_eq!(found(), None);
+    }
+
+    #[test]
+    fn root_looks_in_no_directory_that_the_user_behind_sudo_names() {
+        let host = Host::new();
+        let program = host.program("safe/podman");
+        assert_eq!(host.programs(&["safe"], &[]).find("podman"), Some(program), "the control");
+        let programs = host.programs(&["safe"], &[]).for_root("/root".into());
+        assert!(programs.directories().all(|directory| !directory.starts_with(host.path(""))));
+        assert!(programs.left_out().contains("and not PATH"), "{}", programs.left_out());
     }
 
     #[test]

@@ -36,6 +36,13 @@ pub(crate) fn read_as_this_user(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Opens a file, or a pipe, of any size for reading as this user could.
+pub fn open_as(path: &Path, reader: Identity) -> io::Result<File> {
+    let _acting = ActingAs::user(reader)?;
+    let found = follow::open(CWD, path)?;
+    File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
+}
+
 /// Reads how a regular file begins, at most this many bytes of it, with the rights that this thread has.
 pub(crate) fn beginning(path: &Path, length: u64) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();

@@ -15,6 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::boundary::root::Root;
+use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::{self, Identity};
 use crate::provider::mount_plan::{Tree, access};
@@ -41,18 +42,18 @@ pub(crate) fn map_boundaries(plan: &Plan, caller: Identity, agent: &Agent) -> Re
         .collect()
 }
 
-/// Makes the tree of each exposed toolchain, in order. Root opens them itself: they may lie where the agent cannot
-/// walk to, as in `/root`. PID 1 mounts none but what was validated.
-pub(crate) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
+/// Makes the tree of each exposed toolchain, in order. The client opens them, with the rights of the caller: they may lie where the agent
+/// cannot walk to, as in `/root`. PID 1 mounts none but what was validated.
+pub(crate) fn open_toolchains(plan: &Plan, caller: Identity) -> Result<Vec<Tree>, StartError> {
     if !makes_trees() {
         return Ok(plan.expose.iter().map(|_| Tree::Path).collect());
     }
     plan.expose
         .iter()
         .map(|exposed| {
-            let tree =
-                open(exposed).and_then(|origin| detached_tree(origin.as_fd(), MountAccess::ReadOnly, None));
-            tree.map_err(io::Error::from).map(Tree::Detached).map_err(|source| StartError::Step {
+            let tree = open(exposed, caller)
+                .and_then(|origin| Ok(detached_tree(origin.as_fd(), MountAccess::ReadOnly, None)?));
+            tree.map(Tree::Detached).map_err(|source| StartError::Step {
                 step: format!("exposing {} for \"{}\"", escape::path(&exposed.host), exposed.name),
                 source,
                 remedy: None,
@@ -62,13 +63,14 @@ pub(crate) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
 }
 
 /// Opens what was validated, without following a link on the way.
-fn open(exposed: &Exposed) -> Result<OwnedFd, Errno> {
+fn open(exposed: &Exposed, caller: Identity) -> io::Result<OwnedFd> {
+    let _acting = ActingAs::user(caller)?;
     let passage = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = rustix::fs::open("/", passage, Mode::empty())?;
     let path = exposed.host.strip_prefix("/").unwrap_or(&exposed.host);
     let (parent, name) = beneath::parent(root, path)?;
     let origin = rustix::fs::openat(parent, name, passage, Mode::empty())?;
-    if file_id(&origin)? == exposed.file_id { Ok(origin) } else { Err(Errno::STALE) }
+    if file_id(&origin)? == exposed.file_id { Ok(origin) } else { Err(Errno::STALE.into()) }
 }
 
 /// Opens and detaches the tree as root: the agent may not be able to walk to it.

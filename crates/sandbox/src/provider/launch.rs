@@ -15,7 +15,9 @@ use crate::session::attendance::Parent;
 use crate::session::egress::{EgressProgram, SecretRenewer};
 use crate::session::outcome::{Notice, Outcome};
 use crate::session::passed::PassedDescriptor;
+use crate::session::sockets::process::RelayProgram;
 use crate::session::streams::Stdio;
+use crate::state::record::RunId;
 use crate::state::sandboxes::{SandboxRecord, Sandboxes, StayPlan};
 
 /// One run of a plan, as the caller asks for it.
@@ -40,6 +42,8 @@ pub struct Launch<'a> {
     pub locks: &'a Path,
     /// What the egress proxy is; without one, no plan with an allow-list of hosts is carried out.
     pub egress: Option<EgressProgram<'a>>,
+    /// What relays sockets of the host for a sandbox that stays; without it, no plan with sockets becomes one.
+    pub relay: Option<RelayProgram<'a>>,
     /// Reads a secret of the egress proxy again; without it, each keeps its first value.
     pub renew: Option<&'a SecretRenewer<'a>>,
     /// What leads to container engines.
@@ -58,8 +62,39 @@ pub struct StayLaunch<'a> {
     pub plan: StayPlan,
     /// Where sandboxes that stay are kept.
     pub sandboxes: &'a Sandboxes,
+    /// The sandbox of the same name that has ended, and whose place this one takes.
+    pub replaces: Option<&'a RunId>,
     /// What the caller has locked, and the sandbox keeps locked for as long as it lives.
     pub held: &'a [BorrowedFd<'a>],
+}
+
+/// Containers that are to be made ahead.
+pub struct Fill<'a> {
+    /// What they are made from: with a pool, and whatever command.
+    pub plan: &'a Plan,
+    /// Who asks.
+    pub caller: Identity,
+    /// The caller's state directory.
+    pub state: &'a Path,
+    /// The directory of this process's own user, see [`Launch::own`].
+    pub own: &'a Path,
+    /// The directory where running sandboxes of root lock their host user ids.
+    pub locks: &'a Path,
+    /// What leads to container engines.
+    pub engines: &'a engine::surroundings::Surroundings,
+    /// How often the pool had been drained when this was asked for: where it has been since, nothing is made. `None` makes them in any case.
+    pub drains: Option<u64>,
+    /// Told what should be known.
+    pub notice: &'a mut dyn FnMut(Notice),
+}
+
+/// What has become of a pool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Filled {
+    /// How many were made.
+    pub made: usize,
+    /// How many wait now that this plan can take.
+    pub waiting: usize,
 }
 
 /// What became of a launch.
@@ -69,6 +104,13 @@ pub enum Launched {
     Ended(Box<Outcome>),
     /// The sandbox runs, and stays.
     Stays(Box<SandboxRecord>),
+}
+
+impl Launched {
+    /// Makes it of how a command has ended.
+    pub(crate) fn ended(outcome: Outcome) -> Self {
+        Self::Ended(Box::new(outcome))
+    }
 }
 
 /// A second command in a sandbox that runs, as the caller asks for it.
@@ -87,4 +129,15 @@ pub struct Exec<'a> {
     pub notice: &'a mut dyn FnMut(Notice),
     /// The process that the command is to end with.
     pub parent: Option<&'a Parent>,
+}
+
+/// Whose sandboxes have ended, and what leads to those that engines had.
+pub struct EndedSandboxes<'a> {
+    pub caller: Identity,
+    /// The caller's state directory.
+    pub state: &'a Path,
+    /// The directory of this process's own user, see [`Launch::own`].
+    pub own: &'a Path,
+    /// What leads to container engines, which are asked where one has had such a sandbox.
+    pub engines: &'a engine::surroundings::Surroundings,
 }

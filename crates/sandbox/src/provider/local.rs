@@ -1,12 +1,13 @@
 //! The local provider: no isolation. The agent runs on the host as the caller, and every report says so.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use confine::protocol::{CommandSpec, ControlSocket, HOST_ARGUMENT, HostSpec, KillSource, ProcessLimits};
 use confine::report::{Finding, Report, Status};
 use policy::plan::Plan;
 use policy::text::escape;
@@ -14,18 +15,88 @@ use policy::text::escape;
 use crate::host::capture::Capture;
 use crate::host::child::{Group, Running, Stop};
 use crate::host::deadline::Deadline;
-use crate::provider::launch::Launch;
+use crate::host::identity::Identity;
+use crate::host::init_program;
+use crate::host::programs::DIRECTORY;
+use crate::provider::launch::{Launch, Launched, StayLaunch};
+use crate::provider::staying::{self, Began};
 use crate::session::attendance::refuse_deserted;
+use crate::session::environment::{environment, umask};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{End, Notice, Outcome, Output};
-use crate::session::streams;
+use crate::session::streams::{self, Owner, Streams};
+use crate::state::record::RunId;
+use crate::state::sandboxes::{FirstCommand, StartedRecord};
+
+/// What is said whenever something runs.
+pub const NO_ISOLATION: &str = "provider local: no isolation, the command runs on this host as you";
+
+/// Makes a sandbox that stays: a supervisor of this user's, which ends what it has started and nothing else.
+pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched, StartError> {
+    let Launch { plan, secrets, caller, parent, notice, .. } = launch;
+    staying::refuse_unsupported(plan)?;
+    let report = report(plan);
+    notice(Notice::Warning(NO_ISOLATION.into()));
+    let own = Identity::own();
+    let owner = Owner { uid: own.uid, gid: own.gid };
+    let mut streams = Streams::open(staying::stdio(stay), plan.limits.output_bytes, owner, caller)?;
+    let secrets = HeldSecrets::read(plan, secrets)?;
+    let command = CommandSpec {
+        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+        env: environment(plan, &secrets),
+        workdir: plan.agent.workdir.clone(),
+        umask: umask().map_err(StartError::step("reading the umask of this process"))?,
+        process_limits: ProcessLimits::of(&plan.limits),
+        terminal: None,
+        passed: Vec::new(),
+    };
+    let command = (stay.plan.command == FirstCommand::Run).then_some(command);
+    refuse_deserted(parent)?;
+
+    let id = RunId::generate().map_err(StartError::recorded)?;
+    let (mut control, supervisor) = supervisor().map_err(StartError::step("starting the supervisor"))?;
+    let new = staying::begin(stay, plan, &id, caller, own, Vec::new())?;
+    let held = staying::held(&stay, &new, [None, None, None]);
+    let spec = HostSpec { stay: staying::spec(stay, held.len(), KillSource::Nobody)?, command };
+    let descriptors =
+        staying::descriptors(&new, None, &held, &streams.logged).into_iter().chain(streams.inside());
+    let sent = control.send(&spec, &descriptors.collect::<Vec<_>>());
+    sent.map_err(StartError::step("sending the request to the supervisor"))?;
+    drop((held, spec, secrets));
+    streams.close_inside();
+    let (began, _) = staying::wait(&mut control, plan, None, None)?;
+    match began {
+        Began::Ended(end) => Ok(Launched::ended(Outcome { report, ..Outcome::of(end, Duration::ZERO) })),
+        Began::Ready => {
+            notice(Notice::Started(report.clone()));
+            let pid = i32::try_from(supervisor.child.id()).ok();
+            let record = staying::started(new, StartedRecord { pid, report, pool: None }, notice)?;
+            staying::leave(&mut control)?;
+            supervisor.leave();
+            Ok(Launched::Stays(Box::new(record)))
+        }
+    }
+}
+
+/// Starts the supervisor, with nothing of this process's.
+fn supervisor() -> io::Result<(ControlSocket, Running)> {
+    let (ours, theirs) = ControlSocket::pair()?;
+    let program = init_program::in_memory()?;
+    let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
+    command.arg(HOST_ARGUMENT).env_clear().current_dir(DIRECTORY);
+    command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
+    // What the caller has left open beside the standard streams is not its own.
+    confine::close_from_on_exec(3)?;
+    // It makes a session of its own, which who leads a process group could not.
+    Ok((ours, Running::spawn(&mut command, Group::Ours)?))
+}
 
 /// Runs a plan without any isolation.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let Launch { plan, secrets, streams, parent, notice, .. } = launch;
     let report = report(plan);
-    notice(Notice::Warning("provider local: no isolation, the command runs on this host as you".into()));
+    notice(Notice::Warning(NO_ISOLATION.into()));
     notice(Notice::Started(report.clone()));
 
     let Some((name, arguments)) = plan.agent.argv.split_first() else {
@@ -68,7 +139,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         detected: Vec::new(),
         egress: None,
         usage: None,
+        oom_killed: None,
         duration: began.elapsed(),
+        pool: None,
     };
     let command_name = name.to_string_lossy().into_owned();
     let mut running = match Running::spawn(&mut command, group) {

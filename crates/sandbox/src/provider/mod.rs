@@ -1,24 +1,69 @@
 //! Providers: who carries a plan out.
 
+use std::path::Path;
+
 use policy::plan::{Plan, Provider};
 
-use self::launch::{Exec, Launch, Launched};
+use self::launch::{EndedSandboxes, Exec, Fill, Filled, Launch, Launched};
 use crate::host::identity::Identity;
+use crate::session::boundaries;
 use crate::session::error::StartError;
-use crate::session::outcome::Outcome;
+use crate::session::outcome::{Notice, Outcome};
+use crate::state::directory::StateDir;
+use crate::state::record::Runs;
 
 pub mod container;
+pub mod create;
 mod idmap;
 pub(crate) mod init_spec;
 pub mod launch;
-mod local;
+pub mod local;
 mod masks;
 mod mount_plan;
 pub mod native;
+mod staying;
 
 /// Runs the command of a plan in a sandbox that runs already.
 pub fn exec(exec: Exec<'_>) -> Result<Outcome, StartError> {
     container::exec::run(exec)
+}
+
+/// Clears up after sandboxes that have ended: what their agents made that would run on the host is moved aside. Whoever starts
+/// the next one does the same.
+///
+/// # Errors
+///
+/// The state directory cannot be used.
+pub fn clear_up(ended: &EndedSandboxes<'_>, notice: &mut dyn FnMut(Notice)) -> Result<(), StartError> {
+    let state = StateDir::open(ended.state, ended.caller)?;
+    let runs = Runs::open(&state).map_err(StartError::recorded)?;
+    let mut remove = container::remover(ended);
+    boundaries::sweep(&runs, notice, &mut remove).map(drop).map_err(StartError::recorded)
+}
+
+/// Makes containers ahead, until as many wait as the plan wants.
+///
+/// # Errors
+///
+/// The plan has no pool, its provider has none, or a container cannot be made.
+pub fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
+    match fill.plan.provider {
+        Provider::Docker | Provider::Podman => container::fill(fill),
+        provider @ (Provider::Native | Provider::Local) => Err(StartError::refused(
+            format!("a pool of {provider} sandboxes"),
+            "they start in milliseconds, most of which is this program, so that one made ahead would save next to nothing",
+            "`--provider docker` or `podman`, or no pool",
+        )),
+    }
+}
+
+/// Ends every container that was made ahead for this caller and that nobody has taken, and returns how many that were. Paths are those of a [`Fill`].
+///
+/// # Errors
+///
+/// The state directory cannot be used, or one of them does not end.
+pub fn drain(caller: Identity, state: &Path, own: &Path) -> Result<usize, StartError> {
+    container::drain(caller, state, own)
 }
 
 /// Runs a plan to its end, or until its sandbox stays.
@@ -26,15 +71,9 @@ pub fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     refuse_under_sudo(launch.plan, launch.caller)?;
     match (launch.plan.provider, launch.stay) {
         (Provider::Native, _) => native::run(launch),
-        (Provider::Local, None) => local::run(launch).map(Box::new).map(Launched::Ended),
-        (Provider::Docker | Provider::Podman, None) => {
-            container::run(launch).map(Box::new).map(Launched::Ended)
-        }
-        (provider, Some(_)) => Err(StartError::refused(
-            format!("a sandbox of the provider {provider} that stays"),
-            "this is not built yet",
-            "--provider native, or `run` without --detach",
-        )),
+        (Provider::Docker | Provider::Podman, _) => container::run(launch),
+        (Provider::Local, None) => local::run(launch).map(Launched::ended),
+        (Provider::Local, Some(stay)) => local::stay(launch, stay),
     }
 }
 
@@ -43,12 +82,22 @@ fn refuse_under_sudo(plan: &Plan, caller: Identity) -> Result<(), StartError> {
     if !rustix::process::geteuid().is_root() || caller.uid == 0 {
         return Ok(());
     }
+    let has_path = plan
+        .container
+        .as_ref()
+        .is_some_and(|container| container.runtime.as_ref().is_some_and(|runtime| runtime.contains('/')));
     let has_prefix = plan.container.as_ref().is_some_and(|container| container.host_path_prefix.is_some());
     if plan.provider == Provider::Local {
         Err(StartError::refused(
             "the provider local under sudo",
             "it isolates nothing, so the command would run as root for the user behind sudo",
             "run it without sudo; as root alone, `env -u SUDO_UID sandboxctl …`",
+        ))
+    } else if has_path {
+        Err(StartError::refused(
+            "a path as `container.runtime` under sudo",
+            "root's engine would run the program that is there",
+            "name a runtime that the engine knows",
         ))
     } else if has_prefix {
         Err(StartError::refused(

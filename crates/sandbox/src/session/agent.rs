@@ -1,6 +1,6 @@
 //! Who the agent is on the host.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use confine::init::clone::{AgentIdentity, Ids};
@@ -24,14 +24,37 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    /// Returns the unallocated one of a sandbox whose PID 1 has shared the lock of its id.
+    pub(crate) fn shared(uid: u32, lock: OwnedFd) -> Self {
+        Self {
+            identity: AgentIdentity::Unallocated(uid),
+            uid,
+            gid: uid,
+            is_unallocated: true,
+            lock: Some(HostUid::shared(uid, lock)),
+        }
+    }
+
     /// Returns whose its streams are.
     pub(crate) fn owner(&self) -> Owner {
         Owner { uid: self.uid, gid: self.gid }
     }
 
-    /// Returns what its id is locked through, if it is: see [`HostUid::leave`].
-    pub(crate) fn leave(self) -> Option<OwnedFd> {
-        self.lock.and_then(HostUid::leave)
+    /// Returns who that is.
+    pub(crate) fn user(&self) -> identity::Identity {
+        identity::Identity { uid: self.uid, gid: self.gid }
+    }
+
+    /// Returns what its id is locked through, if it is: whoever has a copy of it keeps the id.
+    pub(crate) fn lock(&self) -> Option<BorrowedFd<'_>> {
+        self.lock.as_ref().and_then(HostUid::lock)
+    }
+
+    /// Leaves the id to whoever has a copy of its lock.
+    pub(crate) fn leave(self) {
+        if let Some(lock) = self.lock {
+            lock.leave();
+        }
     }
 }
 

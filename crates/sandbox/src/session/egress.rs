@@ -82,9 +82,9 @@ fn environment(plan: &Plan, routes: &[RouteSpec]) -> Vec<EnvEntry> {
     plain.chain(tokens).collect()
 }
 
-/// An egress proxy that was started. It ends with this at the latest.
+/// An egress proxy that was started. It ends with this at the latest, unless it is left.
 pub(crate) struct EgressProxy {
-    _running: Running,
+    running: Running,
     control: ControlSocket,
     /// What PID 1 gets.
     port: Option<OwnedFd>,
@@ -101,7 +101,7 @@ pub(crate) struct EgressProxy {
     /// The hosts that were not reached, of which nobody has been told yet.
     unreached: Vec<String>,
     is_gone: bool,
-    _live: LiveSocket,
+    live: LiveSocket,
 }
 
 impl EgressProxy {
@@ -166,7 +166,7 @@ impl EgressProxy {
             }
             control.send(&spec, &descriptors)?;
             Ok(Self {
-                _running: running,
+                running,
                 control,
                 port: Some(port.into()),
                 renewals: Some(renewals.into()),
@@ -176,7 +176,7 @@ impl EgressProxy {
                 warning: None,
                 unreached: Vec::new(),
                 is_gone: false,
-                _live: live,
+                live,
             })
         };
         start().map(Some).map_err(StartError::step("starting the egress proxy"))
@@ -256,6 +256,12 @@ impl EgressProxy {
     /// Takes what was not reached.
     pub(crate) fn take_unreached(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unreached)
+    }
+
+    /// Leaves it to its sandbox, which stays: it ends with PID 1. Credentials keep the values that they have.
+    pub(crate) fn leave(self) {
+        self.running.leave();
+        self.live.leave();
     }
 
     /// Waits for its end, once that of PID 1 has closed its lifeline, and returns how much has passed; `None` where it does not

@@ -6,6 +6,7 @@ use policy::plan::Layer;
 
 use crate::engine::error::EngineError;
 use crate::secrets::SecretError;
+use crate::state::directory::StateError;
 use crate::state::record::RecordError;
 use crate::state::sandboxes::SandboxError;
 
@@ -58,10 +59,17 @@ impl StartError {
     }
 }
 
+/// The state directory cannot be used.
+impl From<StateError> for StartError {
+    fn from(error: StateError) -> Self {
+        Self::recorded(error.into())
+    }
+}
+
 impl From<SandboxError> for StartError {
     fn from(error: SandboxError) -> Self {
         match error {
-            SandboxError::State(error) => Self::recorded(error.into()),
+            SandboxError::State(error) => error.into(),
             error => Self::Sandbox(error),
         }
     }

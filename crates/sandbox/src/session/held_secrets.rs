@@ -6,12 +6,11 @@ use std::{io, mem};
 use confine::protocol::{RouteCredential, RouteSpec};
 use policy::plan::{Plan, Route, RouteUpstream};
 use policy::rules::provider::{HostedProvider, Provider};
-use rustix::io::Errno;
-use rustix::process::DumpableBehavior;
 use rustix::rand::{GetRandomFlags, getrandom};
 use zeroize::Zeroizing;
 
 use crate::secrets::{SecretReader, SecretValue};
+use crate::session::closed::Closed;
 use crate::session::error::StartError;
 
 /// How long the random part of a token is.
@@ -30,30 +29,6 @@ pub(crate) struct HeldSecrets {
     routes: Vec<RouteSpec>,
     /// Goes last.
     _closed: Option<Closed>,
-}
-
-/// Keeps everybody but root from looking into this process, until it is dropped. Of root's own process that is true in any case.
-pub(crate) struct Closed(Option<DumpableBehavior>);
-
-impl Closed {
-    /// Closes this process.
-    pub(crate) fn close() -> Result<Self, Errno> {
-        if rustix::process::geteuid().is_root() {
-            return Ok(Self(None));
-        }
-        let before = rustix::process::dumpable_behavior()?;
-        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-        Ok(Self(Some(before)))
-    }
-}
-
-impl Drop for Closed {
-    fn drop(&mut self) {
-        if let Some(before) = self.0 {
-            // Where that fails it stays closed.
-            let _ = rustix::process::set_dumpable_behavior(before);
-        }
-    }
 }
 
 impl HeldSecrets {

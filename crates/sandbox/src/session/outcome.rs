@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use confine::protocol::{EgressCounts, Ending, Shortage, Usage};
-use confine::report::Report;
-use policy::plan::Plan;
+use confine::report::{Report, Status};
+use policy::plan::{Layer, Plan};
 use policy::text::escape;
 use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::boundary::detect::finding::Finding;
 use crate::host::capture::Captured;
+use crate::state::pool::PoolStart;
 
 /// What happens while a sandbox runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -61,8 +62,12 @@ pub struct Outcome {
     pub egress: Option<EgressCounts>,
     /// What it has used, where that was counted.
     pub usage: Option<Usage>,
+    /// Whether the kernel has killed a process of the sandbox for lack of memory meanwhile; `None` where nothing counts that.
+    pub oom_killed: Option<bool>,
     /// From the start of the agent to its end.
     pub duration: Duration,
+    /// How the sandbox has started, where its plan has a pool.
+    pub pool: Option<PoolStart>,
 }
 
 impl Outcome {
@@ -76,7 +81,9 @@ impl Outcome {
             detected: Vec::new(),
             egress: None,
             usage: None,
+            oom_killed: None,
             duration,
+            pool: None,
         }
     }
 }
@@ -118,6 +125,18 @@ pub enum End {
 }
 
 impl End {
+    /// Returns the status that whoever waits for the command gets, as shells have it; `None` where it is not the command's own.
+    pub(crate) fn exit_code(&self) -> Option<u8> {
+        match self {
+            Self::Exited(status) => Some(*status),
+            Self::Signaled(signal) => Some(Ending::Signaled(*signal).exit_code()),
+            Self::TimedOut(_) => Some(124),
+            Self::NotFound(_) => Some(127),
+            Self::NotExecutable(..) => Some(126),
+            Self::Unprotected(_) | Self::Shown(_) => None,
+        }
+    }
+
     /// Classifies an error number of execve(2), as [`confine::process::command`] returns it.
     pub(crate) fn unexecutable(command: String, errno: i32) -> Self {
         match Errno::from_raw_os_error(errno) {
@@ -137,4 +156,11 @@ impl From<Ending> for End {
             Ending::Signaled(signal) => Self::Signaled(signal),
         }
     }
+}
+
+/// Returns whether a process was killed for lack of memory; `None` where the sandbox has no limit that would count that.
+pub(crate) fn oom_killed(shortages: &[Shortage], report: &Report) -> Option<bool> {
+    let is_limited = report.layer(Layer::Memory).is_some_and(|line| line.status != Status::Not);
+    let was_killed = shortages.contains(&Shortage::Memory);
+    (was_killed || is_limited).then_some(was_killed)
 }

@@ -9,7 +9,7 @@ use std::net::Shutdown;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -25,6 +25,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use crate::host::acting;
 use crate::host::identity::Identity;
+
+pub mod process;
 
 /// How many connections are open at once. Others wait until one of them has ended.
 const MOST: usize = 128;
@@ -58,17 +60,17 @@ pub(crate) struct SocketRelays {
 }
 
 impl SocketRelays {
-    /// Serves these listeners, of which each stands for the socket of the same number. The services see `caller`.
-    pub(crate) fn start(sockets: &[Socket], listeners: Vec<OwnedFd>, caller: Identity) -> io::Result<Self> {
-        if sockets.len() != listeners.len() {
+    /// Serves these listeners, of which each stands for the socket of the same number on the host. The services see `caller`.
+    pub(crate) fn start(hosts: Vec<PathBuf>, listeners: Vec<OwnedFd>, caller: Identity) -> io::Result<Self> {
+        if hosts.len() != listeners.len() {
             return Err(io::Error::other("another number of sockets than were asked for"));
         }
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (failed, failures) = channel();
-        let listeners = listeners.into_iter().zip(sockets).map(|(listener, socket)| {
+        let listeners = listeners.into_iter().zip(hosts).map(|(listener, host)| {
             let listener = UnixListener::from(listener);
             listener.set_nonblocking(true)?;
-            Ok(Listener { inside: listener, socket: socket.clone(), has_failed: false })
+            Ok(Listener { inside: listener, host, has_failed: false })
         });
         let relays = Relays {
             listeners: listeners.collect::<io::Result<_>>()?,
@@ -121,7 +123,8 @@ impl Drop for SocketRelays {
 
 struct Listener {
     inside: UnixListener,
-    socket: Socket,
+    /// The socket that it stands for.
+    host: PathBuf,
     /// Whether that was said already.
     has_failed: bool,
 }
@@ -195,8 +198,8 @@ impl Relays {
 
     /// Connects to the service. Where that fails, the connection inside closes, as that of a service which ends does.
     fn connect(&mut self, at: usize, inside: UnixStream) {
-        let Listener { socket, has_failed, .. } = &mut self.listeners[at];
-        let connected = match connect(&socket.host) {
+        let Listener { host, has_failed, .. } = &mut self.listeners[at];
+        let connected = match connect(host) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return self.waiting.push((at, inside)),
             // One of the others will end.
             Err(error) if has_no_descriptor(&error) && !self.connections.is_empty() => {
@@ -208,7 +211,7 @@ impl Relays {
         match connected {
             Ok(connection) => self.connections.push(connection),
             Err(error) if !std::mem::replace(has_failed, true) => {
-                let host = escape::path(&socket.host);
+                let host = escape::path(host);
                 let _ = self.failed.send(format!("cannot connect to the socket {host}: {error}"));
             }
             Err(_) => {}

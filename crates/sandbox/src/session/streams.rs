@@ -313,7 +313,7 @@ fn pipe(stream: BorrowedFd<'_>, is_input: bool) -> Result<PipeId, Errno> {
 }
 
 /// Makes the agent the owner of what was made for it: programs open their streams again, as `/dev/stdout`.
-fn give(made: OwnedFd, agent: Owner) -> Result<OwnedFd, Errno> {
+pub(crate) fn give(made: OwnedFd, agent: Owner) -> Result<OwnedFd, Errno> {
     if rustix::process::geteuid().is_root() {
         let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
         rustix::fs::fchown(&made, Some(uid), Some(gid))?;

@@ -120,6 +120,8 @@ struct State {
     /// Ways to sockets of the host, once the agent has any.
     sockets: Option<SocketRelays>,
     started: bool,
+    /// Whether the request of an exec has arrived: from then on its end is that of the command.
+    accepted: bool,
     /// When everything inside is requested to end.
     deadline: Option<(Instant, Option<Duration>)>,
     kill: Kill,
@@ -160,6 +162,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         usage: None,
         sockets: None,
         started: false,
+        accepted: false,
         deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
         kill: Kill::NotYet,
         timed_out: None,
@@ -491,7 +494,8 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             let listeners = watch.control.take_descriptors();
             let (sockets, caller) =
                 watch.sockets.ok_or_else(|| event_error(io::Error::other("sockets nobody asked for")))?;
-            state.sockets = Some(SocketRelays::start(sockets, listeners, caller).map_err(event_error)?);
+            let hosts = sockets.iter().map(|socket| socket.host.clone()).collect();
+            state.sockets = Some(SocketRelays::start(hosts, listeners, caller).map_err(event_error)?);
             Ok(())
         }
         Some(Event::Started { report, namespaces }) => {
@@ -518,6 +522,10 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             state.usage = Some(usage);
             Ok(())
         }
+        Some(Event::Ready) if matches!(watch.gone, Gone::Exec(_)) => {
+            state.accepted = true;
+            Ok(())
+        }
         Some(Event::Ready | Event::Stays) => {
             Err(event_error(io::Error::other("a sandbox stays that was to end")))
         }
@@ -525,7 +533,7 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             state.end = Some(ending.into());
             Ok(())
         }
-        None if state.started => {
+        None if state.started || state.accepted => {
             if let Gone::Exec(exit) = &watch.gone {
                 state.end = Some(exit()?);
                 return Ok(());

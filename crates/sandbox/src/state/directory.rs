@@ -136,11 +136,15 @@ impl StateDir {
         ActingAs::user(self.owner).map_err(|source| self.failed("open", name, source))
     }
 
-    /// Lists the names of the files in it.
+    /// Lists the names of the files in it; none where it has been removed.
     pub(crate) fn names(&self) -> Result<Vec<String>, StateError> {
         let failed = |errno: Errno| failed("list", &self.path, errno.into());
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.directory).map_err(failed)? {
+        let entries = match rustix::fs::Dir::read_from(&self.directory) {
+            Err(Errno::NOENT) => return Ok(names),
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
             // What is not UTF-8 is not ours.
             if let Ok(name) = entry.map_err(failed)?.file_name().to_str() {
                 if name != "." && name != ".." {
@@ -186,7 +190,10 @@ impl StateDir {
 
     /// Reads the content of a file.
     fn content(&self, name: &str, file: &File) -> Result<Vec<u8>, StateError> {
-        let mut content = Vec::new();
+        // Room for all of it and a byte more, or it would be read in many small parts.
+        let length =
+            rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or_default());
+        let mut content = Vec::with_capacity(usize::try_from(length.min(MAX_LENGTH) + 1).unwrap_or_default());
         let read = file.take(MAX_LENGTH).read_to_end(&mut content);
         read.map(|_| content).map_err(|source| self.failed("read", name, source))
     }
@@ -243,6 +250,31 @@ impl StateDir {
         file.map(File::from).map_err(|source| self.failed("open", name, source))
     }
 
+    /// Opens a file to read and to write in it; it is made where there is none. Links are not followed.
+    pub(crate) fn open_or_make_to_change(&self, name: &str) -> Result<File, StateError> {
+        let _acting = self.acting(name)?;
+        let file = small_file::open_to_write(&self.directory, name, OFlags::RDWR);
+        file.map(File::from).map_err(|source| self.failed("open", name, source))
+    }
+
+    /// Opens a file that is there to write in it; `None` where there is none. Links are not followed.
+    pub(crate) fn open_existing_to_write(&self, name: &str) -> Result<Option<File>, StateError> {
+        let _acting = self.acting(name)?;
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => Ok(Some(file.into())),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(self.failed("open", name, errno.into())),
+        }
+    }
+
+    /// Gives a file another name, in the place of whatever has that.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), StateError> {
+        let _acting = self.acting(from)?;
+        rustix::fs::renameat(&self.directory, from, &self.directory, to)
+            .map_err(|errno| self.failed("rename", from, errno.into()))
+    }
+
     /// Makes an empty file to read and to write in. One that is there already is an error.
     pub(crate) fn create_new(&self, name: &str) -> Result<File, StateError> {
         let _acting = self.acting(name)?;
@@ -255,7 +287,8 @@ impl StateDir {
     /// Listens on a new socket. Whoever finds its name can connect to it already.
     pub(crate) fn listen(&self, name: &str) -> Result<UnixListener, StateError> {
         let _acting = self.acting(name)?;
-        let draft = draft_name(name);
+        // The path of the draft is bound, and has to be short as well.
+        let draft = draft_name("socket");
         let listen = || {
             let listener = UnixListener::bind(self.short_path(&draft))?;
             rustix::fs::renameat(&self.directory, &draft, &self.directory, name)?;
@@ -324,17 +357,19 @@ impl StateDir {
             .map_err(|errno| self.failed("open", name, errno.into()))
     }
 
-    /// Removes an empty directory within this one.
+    /// Removes an empty directory within this one; that it is gone already is fine.
     pub(crate) fn remove_directory(&self, name: &str) -> Result<(), StateError> {
-        let _acting = self.acting(name)?;
-        rustix::fs::unlinkat(&self.directory, name, AtFlags::REMOVEDIR)
-            .map_err(|errno| self.failed("remove", name, errno.into()))
+        self.unlink(name, AtFlags::REMOVEDIR)
     }
 
     /// Removes a file; that it is gone already is fine.
     pub(crate) fn remove(&self, name: &str) -> Result<(), StateError> {
+        self.unlink(name, AtFlags::empty())
+    }
+
+    fn unlink(&self, name: &str, flags: AtFlags) -> Result<(), StateError> {
         let _acting = self.acting(name)?;
-        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
+        match rustix::fs::unlinkat(&self.directory, name, flags) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(self.failed("remove", name, errno.into())),
         }
@@ -351,7 +386,8 @@ impl StateDir {
         lock().map(Lock).map_err(|source| self.failed("lock", name, source))
     }
 
-    fn failed(&self, action: &'static str, name: &str, source: io::Error) -> StateError {
+    /// Describes what has failed with a file in it.
+    pub(crate) fn failed(&self, action: &'static str, name: &str, source: io::Error) -> StateError {
         failed(action, &self.path.join(name), source)
     }
 }

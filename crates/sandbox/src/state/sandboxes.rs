@@ -6,17 +6,25 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use confine::log_ring::{self, Log};
 use confine::protocol::{SandboxEnd, StayNote};
 use confine::report::Report;
 use policy::plan::Plan;
+use policy::rules::sandbox_name::is_sandbox_name;
 use serde::{Deserialize, Serialize};
 
+use crate::host::clock::now_ms;
 use crate::host::identity::Identity;
 use crate::state::directory::{Holder, Lock, StateDir, StateError};
+use crate::state::event::{Death, DeathCause, EventKind, Origin, SandboxEvent};
+use crate::state::journal::{Journal, Recorded};
+use crate::state::pool::PoolStart;
 use crate::state::record::RunId;
 use crate::state::version::Version;
 
@@ -30,7 +38,7 @@ const NAMES: &str = ".names";
 const RECORD: &str = "record.json";
 const ALIVE: &str = "alive";
 const CONTROL: &str = "control";
-const NOTE: &str = "note";
+pub(crate) const NOTE: &str = "note";
 const LOGS: [&str; 2] = ["stdout", "stderr"];
 
 /// What is known of a sandbox that stays, whether it lives or not.
@@ -46,10 +54,23 @@ pub struct SandboxRecord {
     /// What it was made from.
     pub plan: Plan,
     pub stay: StayPlan,
+    /// The variables of its image, as `NAME=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) image_env: Vec<String>,
     /// The user and the group on the host that its commands are.
     pub(crate) agent: Identity,
     /// What is known once it runs.
     pub started: Option<StartedRecord>,
+    /// How it has come to be, once it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub birth: Option<Birth>,
+}
+
+/// How a sandbox has come to be, and when that was, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Birth {
+    pub origin: Origin,
+    pub at: u64,
 }
 
 /// How a sandbox is to stay.
@@ -81,12 +102,15 @@ pub struct StartedRecord {
     /// PID 1, as the process that made the sandbox saw it.
     pub pid: Option<i32>,
     pub report: Report,
+    /// How it has started, where its plan has a pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolStart>,
 }
 
 /// The form of a record. It goes up whenever what one holds means something else.
 pub type SandboxVersion = Version<1>;
 
-/// How far a sandbox is in its life: `creating`, then `running`, then `stopped`, and then it is removed.
+/// How far a sandbox is in its life: `creating`, then `running`, which may be `paused`, then `stopped`, and then it is removed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -94,6 +118,8 @@ pub enum Phase {
     Creating,
     /// It can be used.
     Running,
+    /// Its processes are stopped until it is told otherwise.
+    Paused,
     /// Nothing of it runs any more. Its logs and how it has ended can be read.
     Stopped,
 }
@@ -106,7 +132,12 @@ impl Phase {
 
     /// Returns whether it can be told to end.
     pub fn can_stop(self) -> bool {
-        self == Self::Running
+        matches!(self, Self::Running | Self::Paused)
+    }
+
+    /// Returns whether its processes are stopped, and can go on.
+    pub fn can_unpause(self) -> bool {
+        self == Self::Paused
     }
 
     /// Returns whether it can be removed without being ended before.
@@ -144,20 +175,24 @@ fn phase_word(phase: Phase) -> &'static str {
     match phase {
         Phase::Creating => "being created",
         Phase::Running => "running",
+        Phase::Paused => "paused",
         Phase::Stopped => "stopped",
     }
 }
 
 /// The sandboxes of one user.
 #[derive(Debug)]
-pub struct Sandboxes(StateDir);
+pub struct Sandboxes(Arc<StateDir>);
 
 /// A sandbox that was found.
 #[derive(Debug)]
 pub struct StayingSandbox {
     pub record: SandboxRecord,
     pub phase: Phase,
+    /// What its note was then: it may be removed at any time.
+    noted: Option<StayNote>,
     directory: StateDir,
+    journal: Journal,
 }
 
 /// A sandbox that is being made. Dropped, it leaves nothing.
@@ -166,6 +201,8 @@ pub(crate) struct NewSandbox<'a> {
     sandboxes: &'a Sandboxes,
     directory: StateDir,
     record: SandboxRecord,
+    /// Whose place it takes.
+    replaced: Option<StayingSandbox>,
     is_made: bool,
     pub(crate) listener: UnixListener,
     pub(crate) alive: Lock,
@@ -181,14 +218,41 @@ impl Sandboxes {
 
     /// Opens the directory of them in that of the state.
     pub(crate) fn within(state: &StateDir) -> Result<Self, StateError> {
-        Ok(Self(state.within(SANDBOXES)?))
+        Ok(Self(Arc::new(state.within(SANDBOXES)?)))
     }
 
-    /// Takes a name, and makes the files of a sandbox.
-    pub(crate) fn create(&self, record: SandboxRecord) -> Result<NewSandbox<'_>, SandboxError> {
+    /// Returns the journal of what happens to them.
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::new(Arc::clone(&self.0))
+    }
+
+    /// Returns the directory of them.
+    pub(crate) fn directory(&self) -> &StateDir {
+        &self.0
+    }
+
+    /// Lists the ids of everything that has a directory: what is being made, too, and what was left half made.
+    pub(crate) fn ids(&self) -> Result<impl Iterator<Item = RunId> + use<>, StateError> {
+        Ok(self.0.names()?.into_iter().filter_map(|name| RunId::try_from(name).ok()))
+    }
+
+    /// Takes a name, and makes the files of a sandbox. One of that name that has ended, and whose place it takes, is removed when the new
+    /// one runs.
+    pub(crate) fn create(
+        &self,
+        record: SandboxRecord,
+        replaces: Option<&RunId>,
+    ) -> Result<NewSandbox<'_>, SandboxError> {
         let names = self.0.lock(NAMES)?;
         self.sweep_named(&names)?;
-        if let Some(found) = self.lookup(&record.name)? {
+        let found = self.lookup(&record.name)?;
+        let is_replaced =
+            |found: &StayingSandbox| found.phase.can_be_removed() && replaces == Some(&found.record.id);
+        let (replaced, found) = match found {
+            Some(found) if is_replaced(&found) => (Some(found), None),
+            found => (None, found),
+        };
+        if let Some(found) = found {
             return Err(SandboxError::NameInUse { name: record.name, phase: found.phase });
         }
         let directory = self.0.within(record.id.as_str())?;
@@ -218,6 +282,7 @@ impl Sandboxes {
                 sandboxes: self,
                 directory,
                 record,
+                replaced,
                 is_made: false,
                 listener,
                 alive,
@@ -255,7 +320,7 @@ impl Sandboxes {
     /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is none.
     pub fn list(&self) -> Result<Vec<Result<StayingSandbox, SandboxError>>, SandboxError> {
         let mut all = Vec::new();
-        for id in self.0.names()?.into_iter().filter_map(|name| RunId::try_from(name).ok()) {
+        for id in self.ids()? {
             match self.read(&id) {
                 Ok(Some(found)) => all.push(Ok(found)),
                 Ok(None) => {}
@@ -270,41 +335,89 @@ impl Sandboxes {
         let Some(directory) = self.0.existing_within(id.as_str())? else { return Ok(None) };
         // Before the record, which says that it runs before whoever made it lets go of it.
         let lives = is_held(&directory)?;
+        // And so is its note: the record of what stays is whole.
+        let mut noted = note(&directory)?;
         let Some(text) = directory.read(RECORD)? else { return Ok(None) };
         let unreadable = |reason: String| SandboxError::Unreadable { id: id.as_str().to_owned(), reason };
         let record: SandboxRecord =
             serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-        let phase = match (lives, note(&directory)?) {
-            (true, Some(StayNote::Stays)) => Phase::Running,
+        if !is_sandbox_name(&record.name) {
+            return Err(unreadable("it has a name that no sandbox has".to_owned()));
+        }
+        let phase = match (lives, noted) {
+            // The lock is the truth, whatever somebody has noticed.
+            (true, Some(StayNote::Stays | StayNote::Killed { .. })) => Phase::Running,
+            (true, Some(StayNote::Paused)) => Phase::Paused,
             (true, None) => Phase::Creating,
-            (true, Some(StayNote::Ended(_))) | (false, Some(_)) => Phase::Stopped,
+            (_, Some(StayNote::Ended(_))) | (false, Some(StayNote::Killed { .. })) => Phase::Stopped,
+            (false, Some(StayNote::Stays | StayNote::Paused)) => {
+                noted = Some(self.note_killed(&directory));
+                Phase::Stopped
+            }
             // Its client was killed before it ran.
             (false, None) => return Ok(None),
         };
-        Ok(Some(StayingSandbox { record, phase, directory }))
+        Ok(Some(StayingSandbox { record, phase, noted, directory, journal: self.journal() }))
     }
 
-    /// Removes what clients left half made that were killed.
+    /// Notes that the PID 1 of the sandbox of this directory was found killed, and returns what is noted then: all who notice say the same.
+    /// Where it was removed meanwhile, nothing is made.
+    fn note_killed(&self, directory: &StateDir) -> StayNote {
+        let killed = StayNote::Killed { noticed: now_ms() };
+        let write = || -> Result<StayNote, StateError> {
+            let _lock = self.journal().lock()?;
+            if let Some(noticed @ StayNote::Killed { .. }) = note(directory)? {
+                return Ok(noticed);
+            }
+            if let Some(file) = directory.open_existing_to_write(NOTE)? {
+                let bytes = postcard::to_allocvec(&killed).map_err(io::Error::other);
+                let written = bytes.and_then(|bytes| file.write_all_at(&bytes, 0));
+                written.map_err(|source| directory.failed("write", NOTE, source))?;
+            }
+            Ok(killed)
+        };
+        // Where that cannot be noted, whoever looks next does.
+        write().unwrap_or(killed)
+    }
+
+    /// Returns whether the sandbox of this run lives.
+    pub(crate) fn lives(&self, id: &RunId) -> Result<bool, SandboxError> {
+        Ok(self.0.existing_within(id.as_str())?.map_or(Ok(false), |directory| is_held(&directory))?)
+    }
+
+    /// Removes what clients left half made, or half removed, that were killed.
     pub fn sweep(&self) -> Result<(), SandboxError> {
         self.sweep_named(&self.0.lock(NAMES)?)
     }
 
     /// Does the same while nobody else makes anything.
     fn sweep_named(&self, _names: &Lock) -> Result<(), SandboxError> {
-        for id in self.0.names()?.into_iter().filter_map(|name| RunId::try_from(name).ok()) {
+        for id in self.ids()? {
             let Some(directory) = self.0.existing_within(id.as_str())? else { continue };
-            // What is being made is held, but for what whoever has the names has not begun.
-            if !is_held(&directory)? && note(&directory)?.is_none() {
+            // What is being made is held, but for what whoever has the names has not begun. Who removes one begins with its record.
+            if !is_held(&directory)? && (note(&directory)?.is_none() || directory.read(RECORD)?.is_none()) {
                 self.remove_files(&id, &directory)?;
             }
         }
         Ok(())
     }
 
-    /// Removes a sandbox that has ended.
-    pub fn remove(&self, sandbox: &StayingSandbox) -> Result<(), SandboxError> {
+    /// Removes a sandbox that has ended. From then on the journal says what its record did.
+    ///
+    /// # Errors
+    ///
+    /// It is there no more, or cannot be removed.
+    pub fn remove(&self, sandbox: &StayingSandbox) -> Result<Recorded, SandboxError> {
         let _names = self.0.lock(NAMES)?;
-        Ok(self.remove_files(&sandbox.record.id, &sandbox.directory)?)
+        if sandbox.directory.read(RECORD)?.is_none() {
+            return Err(SandboxError::NotFound(sandbox.name().to_owned()));
+        }
+        // First: who is killed in between leaves a sandbox that can be removed again, and of which nothing is said twice.
+        let mut life = sandbox.life()?;
+        life.push(sandbox.event(EventKind::Remove));
+        let recorded = self.journal().add(&life);
+        self.remove_files(&sandbox.record.id, &sandbox.directory)?;
+        Ok(recorded)
     }
 
     fn remove_files(&self, id: &RunId, directory: &StateDir) -> Result<(), StateError> {
@@ -334,18 +447,23 @@ fn write(directory: &StateDir, record: &SandboxRecord) -> Result<(), StateError>
     directory.write(RECORD, &text)
 }
 
-/// Returns the time, in seconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
 impl NewSandbox<'_> {
-    /// Notes that it runs, and leaves it.
-    pub(crate) fn started(mut self, started: StartedRecord) -> Result<SandboxRecord, SandboxError> {
+    /// Notes that it runs, and leaves it. From then on the journal says of the one whose place it has taken what its record did.
+    pub(crate) fn started(
+        mut self,
+        started: StartedRecord,
+    ) -> Result<(SandboxRecord, Recorded), SandboxError> {
+        let origin = if self.replaced.is_some() { Origin::Started } else { Origin::Created };
         self.record.started = Some(started);
+        self.record.birth = Some(Birth { origin, at: now_ms() });
         write(&self.directory, &self.record)?;
+        let mut recorded = Recorded::Yes;
+        if let Some(replaced) = self.replaced.take() {
+            recorded = self.sandboxes.journal().add(&replaced.life()?);
+            self.sandboxes.remove_files(&replaced.record.id, &replaced.directory)?;
+        }
         self.is_made = true;
-        Ok(self.record.clone())
+        Ok((self.record.clone(), recorded))
     }
 }
 
@@ -359,6 +477,16 @@ impl Drop for NewSandbox<'_> {
 }
 
 impl StayingSandbox {
+    /// Returns the state directory that it is kept in.
+    pub(crate) fn state(&self) -> &Path {
+        self.directory.path().ancestors().nth(2).unwrap_or(Path::new("/"))
+    }
+
+    /// Returns whose it is.
+    pub(crate) fn owner(&self) -> Identity {
+        self.directory.owner()
+    }
+
     /// Returns its name.
     pub fn name(&self) -> &str {
         &self.record.name
@@ -382,8 +510,62 @@ impl StayingSandbox {
     pub fn end(&self) -> Result<Option<SandboxEnd>, SandboxError> {
         Ok(match note(&self.directory)? {
             Some(StayNote::Ended(end)) => Some(end),
-            Some(StayNote::Stays) | None => None,
+            Some(StayNote::Stays | StayNote::Paused | StayNote::Killed { .. }) | None => None,
         })
+    }
+
+    /// Returns how one has ended that is stopped, as far as anybody knows.
+    pub(crate) fn death(&self) -> Result<Death, SandboxError> {
+        // What is removed meanwhile has ended as it was seen to.
+        Ok(match note(&self.directory)?.or(self.noted) {
+            Some(StayNote::Ended(end)) => Death { cause: end.cause.into(), at: end.at },
+            Some(StayNote::Killed { noticed }) => Death { cause: DeathCause::Killed, at: noticed },
+            Some(StayNote::Stays | StayNote::Paused) | None => {
+                Death { cause: DeathCause::Killed, at: now_ms() }
+            }
+        })
+    }
+
+    /// Returns an event of this moment.
+    pub(crate) fn event(&self, kind: EventKind) -> SandboxEvent {
+        self.event_at(now_ms(), kind)
+    }
+
+    fn event_at(&self, time_ms: u64, kind: EventKind) -> SandboxEvent {
+        let SandboxRecord { id, name, plan, .. } = &self.record;
+        SandboxEvent { time_ms, sandbox: name.clone(), id: id.clone(), provider: plan.provider, kind }
+    }
+
+    /// Returns the event of its beginning.
+    pub(crate) fn birth_event(&self) -> SandboxEvent {
+        let unknown = Birth { origin: Origin::Created, at: self.record.created.saturating_mul(1000) };
+        let birth = self.record.birth.unwrap_or(unknown);
+        let kind = match birth.origin {
+            Origin::Created => EventKind::Create,
+            Origin::Started => EventKind::Start,
+        };
+        self.event_at(birth.at, kind)
+    }
+
+    /// Returns the event of its end, where it is stopped.
+    pub(crate) fn death_event(&self) -> Result<SandboxEvent, SandboxError> {
+        let Death { cause, at } = self.death()?;
+        Ok(self.event_at(at, EventKind::Die(cause)))
+    }
+
+    /// Returns what its record and its note say of one that is stopped.
+    fn life(&self) -> Result<Vec<SandboxEvent>, SandboxError> {
+        Ok(vec![self.birth_event(), self.death_event()?])
+    }
+
+    /// Returns the journal that says what happens to it.
+    pub(crate) fn journal(&self) -> Journal {
+        self.journal.clone()
+    }
+
+    /// Adds to the journal what was done to it.
+    pub(crate) fn record_event(&self, kind: EventKind) -> Recorded {
+        self.journal.add(&[self.event(kind)])
     }
 
     /// Reads the log of standard output (0) or of standard error (1), from the record on that ends after `after`.
@@ -393,5 +575,39 @@ impl StayingSandbox {
         };
         log_ring::read(&file, self.record.stay.log_bytes, after)
             .map_err(|source| SandboxError::Log { name: self.name().to_owned(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_was_left_half_made_or_half_removed_is_swept() {
+        let state = tempfile::tempdir().unwrap();
+        fs::set_permissions(state.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let sandboxes = Sandboxes::open(state.path(), Identity::own()).unwrap();
+        let make = |id: &str, files: &[(&str, &[u8])]| {
+            let directory = state.path().join(SANDBOXES).join(id);
+            fs::create_dir(&directory).unwrap();
+            for (name, content) in files {
+                fs::write(directory.join(name), content).unwrap();
+            }
+            directory
+        };
+        let ended = make("00000000000000aa", &[(ALIVE, b""), (RECORD, b"{}"), (NOTE, b"\0")]);
+        let half_made = make("00000000000000bb", &[(ALIVE, b""), (RECORD, b"{}"), (NOTE, b"")]);
+        let half_removed = make("00000000000000cc", &[(ALIVE, b""), (NOTE, b"\0"), (CONTROL, b"")]);
+        let being_made = make("00000000000000dd", &[(NOTE, b"")]);
+        let directory = sandboxes.0.existing_within("00000000000000dd").unwrap().unwrap();
+        let _alive = directory.write_held(ALIVE, b"").unwrap();
+        sandboxes.sweep().unwrap();
+        assert!(ended.exists(), "it has ended, and nobody has removed it");
+        assert!(being_made.exists(), "it is held");
+        assert!(!half_made.exists());
+        assert!(!half_removed.exists());
     }
 }

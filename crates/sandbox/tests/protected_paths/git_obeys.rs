@@ -112,7 +112,10 @@ fn what_git_takes_for_an_option_in_the_place_of_a_reference_is_moved_aside() {
     let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
     assert_eq!(moved, [PathBuf::from(".git/BISECT_START")]);
     assert!(!is_lost(&boundary));
-    for path in ["CHERRY_PICK_HEAD", "refs/heads/--output=x", "refs/tags/-x/y"] {
+    for path in [
+        "CHERRY_PICK_HEAD", "refs/heads/--output=x", "refs/tags/-x/y", "refs/heads/$(evil)",
+        "refs/heads/a/`evil`", "refs/tags/${evil@P}",
+    ] {
         let content = if path.starts_with("refs") { "1".repeat(40) } else { "--output=x\n".into() };
         boundary.write(&format!(".git/{path}"), &content);
         assert!(boundary.paths(&baseline).contains(&format!(".git/{path}")), "{path}");

@@ -75,6 +75,47 @@ fn what_an_index_would_write_to_a_protected_path_is_reported() {
 }
 
 #[test]
+fn what_an_index_keeps_of_a_resolved_conflict_is_reported() {
+    let path = ".githooks/post-checkout";
+    let attack = |boundary: &Boundary| {
+        let number = |words: &[&str]| git(&boundary.host, words).trim().to_owned();
+        boundary.write("evil", "#!/bin/sh\ntouch obeyed\n");
+        let evil = number(&["hash-object", "-w", "evil"]);
+        fs::remove_file(boundary.host.join("evil")).unwrap();
+        let own = number(&["rev-parse", &format!("HEAD:{path}")]);
+        // A conflict in which one side has changed nothing, resolved in favour of what the commit has.
+        let sides = [(1, &own), (2, &own), (3, &evil)]
+            .map(|(side, content)| format!("100755 {content} {side}\t{path}\n"));
+        let conflict = format!("0 {} 0\t{path}\n{}", "0".repeat(40), sides.concat());
+        boundary.write("conflict", &conflict);
+        let mut add = std::process::Command::new("git");
+        add.current_dir(&boundary.host).args(["update-index", "--index-info"]);
+        assert!(
+            add.stdin(fs::File::open(boundary.host.join("conflict")).unwrap()).status().unwrap().success()
+        );
+        fs::remove_file(boundary.host.join("conflict")).unwrap();
+        git(&boundary.host, &["update-index", "--add", "--cacheinfo", &format!("100755,{own},{path}")]);
+    };
+    let with_hook = || {
+        let boundary = with_hooks(&[]);
+        boundary.write(path, "#!/bin/sh\n").mode(path, 0o755);
+        git(&boundary.host, &["add", "-A"]);
+        git(&boundary.host, &["commit", "-q", "-m", "hook"]);
+        boundary
+    };
+    let boundary = with_hook();
+    attack(&boundary);
+    assert_eq!(git(&boundary.host, &["status", "--short"]), "", "the control: nothing is to be seen");
+    git(&boundary.host, &["checkout", "-m", "--", "."]);
+    assert!(boundary.host.join("obeyed").exists(), "the control: git writes the hook, and runs it");
+
+    let boundary = with_hook();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    assert_eq!(staged(&boundary, &baseline), [(1, path.to_owned())]);
+}
+
+#[test]
 fn many_entries_that_lie_there_hide_none_that_does_not() {
     let boundary = with_hooks(&[]);
     let baseline = boundary.baseline();

@@ -202,3 +202,26 @@ fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
     assert!(boundary.host.join(&aside).join("case/dot-Git").exists(), "whatever its case");
     assert!(outside.join(".git/HEAD").exists(), "and no link is followed");
 }
+
+#[test]
+fn a_name_as_long_as_any_is_moved_too() {
+    for length in [200, 201, 252, 253, 254, 255] {
+        let boundary = Boundary::new();
+        let baseline = boundary.baseline();
+        let name = format!(".{}", "a".repeat(length - 1));
+        boundary.directory(&name);
+        git_data::git(&boundary.host.join(&name), &["init", "-q", "."]);
+        fs::write(boundary.host.join(&name).join(".git/config"), git_data::OBEYED).unwrap();
+        let found = git_data::move_all(&boundary, &baseline);
+        assert!(!found.is_empty(), "{length}");
+        assert!(!boundary.host.join(&name).join(".git/config").exists(), "{length}: {found:?}");
+        assert_eq!(boundary.compare(&baseline), [], "{length}: and it is not found again");
+    }
+    // And where it gets its name in its own directory.
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    let name = format!(".mise.{}.toml", "a".repeat(244));
+    boundary.write(&name, "evil").write(QUARANTINE, "in the way");
+    let _ = git_data::move_all(&boundary, &baseline);
+    assert!(!boundary.host.join(&name).exists());
+}

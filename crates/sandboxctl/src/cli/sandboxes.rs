@@ -1,5 +1,7 @@
 //! What can be typed about sandboxes that stay.
 
+use std::ffi::OsString;
+
 use clap::Args;
 
 /// One sandbox.
@@ -44,13 +46,36 @@ pub(crate) struct RemoveArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    /// The names of the sandboxes, or their ids; without one, all that live
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Accepted as `docker stats` does: there is one answer
+    #[arg(long, hide = true)]
+    pub(crate) no_stream: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CopyArgs {
+    /// Copy what a link leads to, where the path itself is one
+    #[arg(short = 'L', long)]
+    pub(crate) follow_link: bool,
+    /// What is copied: NAME:PATH in a sandbox, a path of the host, or `-` for an archive on standard input
+    #[arg(value_name = "FROM")]
+    pub(crate) from: OsString,
+    /// Where to: NAME:PATH in a sandbox, a path of the host, or `-` for an archive on standard output
+    #[arg(value_name = "TO")]
+    pub(crate) to: OsString,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct LogsArgs {
     #[command(flatten)]
     pub(crate) name: NameArgs,
     /// Go on until the sandbox has ended
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Begin with what was written within this time, such as 10m
+    /// Begin with what was written since then: how long ago, such as 10m, or a moment, such as 2026-01-02T03:04:05Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Begin with this many lines from the end
@@ -59,4 +84,17 @@ pub(crate) struct LogsArgs {
     /// Print when each line was written
     #[arg(short, long)]
     pub(crate) timestamps: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EventsArgs {
+    /// Begin with what has happened since then, such as 10m
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// End with what has happened until then; 0s is now
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Print only these: sandbox=NAME or event=WORD; several of a kind are alternatives
+    #[arg(short, long, value_name = "FILTER")]
+    pub(crate) filter: Vec<String>,
 }

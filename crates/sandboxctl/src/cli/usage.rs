@@ -85,7 +85,10 @@ fn about_unknown(command: Option<&str>, argument: &str) -> Option<String> {
         }
         (_, flag) if flag.starts_with('-') => return None,
         ("sandboxctl shell", stray) => {
-            format!("`shell` takes no command; `sandboxctl run -- {stray}` runs one")
+            format!(
+                "`shell` takes no command; `sandboxctl exec NAME -- {stray}` runs one in a sandbox that stays, \
+                 `sandboxctl run -- {stray}` in a fresh one"
+            )
         }
         ("sandboxctl man", _) => {
             "this prints one page about all of it; `--output-dir DIR` writes one for every command".to_owned()

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use policy::plan::Provider;
 use policy::rules::guest::StartDirectory;
 use policy::rules::path::GuestPath;
 use sandbox::engine::kind::EngineKind;
@@ -11,6 +12,7 @@ use sandbox::provider::container::find::{SandboxQuery, find};
 use sandbox::provider::launch::Exec;
 use sandbox::session::attendance::Parent;
 use sandbox::session::outcome::Notice;
+use sandbox::session::passed::PassedDescriptor;
 use sandbox::session::streams::Stdio;
 use sandbox::state::sandboxes::SandboxError;
 
@@ -30,21 +32,32 @@ pub(crate) fn exec(
 ) -> Result<ExitCode, CommandError> {
     args.habits.check()?;
     let parent = super::run::parent(args.life, parent)?;
+    if args.detach && !args.pass.numbers.is_empty() {
+        let message = "--pass-fd with --detach: a pipe is relayed, which ends with this process";
+        return Err(CommandError::message(Code::UsageInvalid, message)
+            .hint("leave one of them out; what a command in the background writes, `> FILE` inside keeps"));
+    }
+    let passed = PassedDescriptor::inherited(&args.pass.numbers)?;
     // A sandbox that stays is found without asking an engine.
-    if matches!(args.provider, None | Some(cli::ExecProvider::Native)) {
-        let sandboxes = super::sandboxes::open(&context)?;
-        match (sandboxes.lookup(&args.name)?, args.provider) {
-            (Some(sandbox), _) => {
-                return super::sandboxes::exec::exec(ui, context, parent.as_ref(), &sandbox, args);
-            }
-            (None, Some(_)) => return Err(SandboxError::NotFound(args.name).into()),
-            (None, None) => {}
+    let named = args.provider.map(Provider::from);
+    let stays = super::sandboxes::open(&context)?.lookup(&args.name)?;
+    match stays.filter(|sandbox| named.is_none_or(|named| named == sandbox.record.plan.provider)) {
+        Some(sandbox) => {
+            return super::sandboxes::exec::exec(ui, context, parent.as_ref(), sandbox, passed, args);
         }
+        None if matches!(named, Some(Provider::Native | Provider::Local)) => {
+            return Err(SandboxError::NotFound(args.name).into());
+        }
+        None => {}
     }
     let ExecArgs { source, env, workdir, timeout, provider, detach, name, argv, .. } = args;
     if detach {
         return Err(CommandError::unsupported("exec --detach in the container of a `run`")
             .hint("without it, `exec` waits until the command has ended"));
+    }
+    if !passed.is_empty() {
+        return Err(CommandError::unsupported("exec --pass-fd in the container of a `run`")
+            .hint("its standard streams are passed; in a sandbox that stays (`sandboxctl create`), other descriptors are, too"));
     }
 
     // 1. Where it runs, no configuration has to know.
@@ -53,7 +66,7 @@ pub(crate) fn exec(
         engine: provider.and_then(|provider| match provider {
             cli::ExecProvider::Docker => Some(EngineKind::Docker),
             cli::ExecProvider::Podman => Some(EngineKind::Podman),
-            cli::ExecProvider::Native => None,
+            cli::ExecProvider::Native | cli::ExecProvider::Local => None,
         }),
         owner: context.caller,
         own: &context.own(),
@@ -72,8 +85,9 @@ pub(crate) fn exec(
             .and("provider", Some(sandbox.provider().to_string())),
         ..PlanRequest::default()
     };
-    let variables = sandbox::session::egress::variables(&context.state(), context.caller, &sandbox)
-        .map_err(|error| CommandError::new(Code::ToolFailed, error))?;
+    let variables =
+        sandbox::session::egress::variables(&context.state(), context.caller, sandbox.name(), sandbox.run())
+            .map_err(|error| CommandError::new(Code::ToolFailed, error))?;
     let mut loaded = load::for_exec(ui, &context, &request, argv, &variables)?;
     let mut sources = Some(Sources {
         env: std::mem::take(&mut context.env),

@@ -11,6 +11,7 @@ use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
 mod agent;
+mod batch;
 mod build;
 mod completions;
 mod config;
@@ -24,9 +25,11 @@ mod man;
 mod not_found;
 mod plan;
 mod policy;
+mod pool;
 mod run;
 mod sandboxes;
 mod shell;
+mod socket_relay;
 mod trust;
 
 /// Runs the command of a command line for `parent`, the process that has started this one.
@@ -43,15 +46,23 @@ pub(crate) fn run(
         // No part of it needs root: whoever may use the engine may build, and reads and writes their own files.
         CliCommand::Build(Deferred(args)) => build::build(ui, &Context::gather_as_caller()?, &args),
         CliCommand::Run(Deferred(args)) => run::run(ui, Context::gather()?, parent, args),
+        CliCommand::Batch(Deferred(args)) => batch::batch(ui, &Context::gather()?, args),
         CliCommand::Create(Deferred(args)) => run::create(ui, Context::gather()?, &args),
         CliCommand::Ls(args) => sandboxes::ls::ls(ui, &Context::gather()?, &args),
         CliCommand::Inspect(args) => sandboxes::inspect::inspect(ui, &Context::gather()?, &args),
         CliCommand::Logs(args) => sandboxes::logs::logs(ui, &Context::gather()?, &args),
+        CliCommand::Events(args) => sandboxes::events::events(ui, &Context::gather()?, &args),
+        CliCommand::Cp(args) => sandboxes::cp::cp(ui, &Context::gather()?, &args),
         CliCommand::Wait(args) => sandboxes::wait::wait(ui, &Context::gather()?, &args),
+        CliCommand::Stats(args) => sandboxes::stats::stats(ui, &Context::gather()?, &args),
+        CliCommand::Pause(args) => sandboxes::pause::pause(ui, &Context::gather()?, &args),
+        CliCommand::Unpause(args) => sandboxes::pause::unpause(ui, &Context::gather()?, &args),
         CliCommand::Touch(args) => sandboxes::touch::touch(ui, &Context::gather()?, &args),
+        CliCommand::Start(args) => sandboxes::start::start(ui, Context::gather()?, &args),
         CliCommand::Stop(args) => sandboxes::stop::stop(ui, &Context::gather()?, &args),
         CliCommand::Rm(args) => sandboxes::rm::rm(ui, &Context::gather()?, &args),
         CliCommand::Prune => sandboxes::rm::prune(ui, &Context::gather()?),
+        CliCommand::Pool(command) => pool::pool(ui, command),
         CliCommand::Exec(Deferred(args)) => exec::exec(ui, Context::gather()?, parent, args),
         CliCommand::Shell(Deferred(args)) => shell::shell(ui, Context::gather()?, parent, &args),
         CliCommand::Plan(Deferred(args)) => plan::plan(ui, &Context::gather()?, args),
@@ -62,6 +73,7 @@ pub(crate) fn run(
         CliCommand::Egress(command) => egress::egress(ui, &command),
         CliCommand::Agent(command) => agent::agent(ui, &Context::gather()?, &command),
         CliCommand::Home(command) => home::home(ui, &Context::gather()?, &command),
+        CliCommand::SocketRelay => socket_relay::serve(),
         CliCommand::Doctor => doctor::doctor(ui, &Context::gather()?),
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use policy::plan::{
-    Boundary, BoundaryKind, BoundaryMode, Container, Execution, Need, Network, Plan, Pull, RouteUpstream,
-    SecretSource, names_a_registry,
+    Boundary, BoundaryKind, BoundaryMode, Container, Execution, Need, Network, Plan, Pool, Pull,
+    RouteUpstream, SecretSource, names_a_registry,
 };
 use policy::rules::git::GitIdentity;
 use policy::rules::network::HostRule;
@@ -42,6 +42,9 @@ fn text(plan: &Plan) -> String {
         let runtime = container.runtime.iter().map(|runtime| format!(" by {runtime}"));
         let details: String = platform.chain(runtime).collect();
         line("image", &format_args!("{}{details}, fetched {}", container.image, when(container)));
+    }
+    if let Some(Pool { size, max_age }) = plan.pool {
+        line("pool", &format_args!("{size} made ahead, each waits for {}", time::duration(max_age)));
     }
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));

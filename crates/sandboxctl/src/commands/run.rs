@@ -24,8 +24,12 @@ use sandbox::session::attendance::Parent;
 use sandbox::session::egress::{EgressProgram, Living, Questions};
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::passed::PassedDescriptor;
+use sandbox::session::sockets::process::RelayProgram;
 use sandbox::session::streams::Stdio;
 use sandbox::state::homes::OpenHome;
+use sandbox::state::plans::Plans;
+use sandbox::state::pool::Pool;
+use sandbox::state::record::RunId;
 use sandbox::state::sandboxes::{FirstCommand, Phase, SandboxError, SandboxRecord, StayPlan, StayingSandbox};
 use serde_json::json;
 use tracing::{debug, info};
@@ -112,13 +116,14 @@ fn reuse(ui: &Ui, found: &StayingSandbox, plan: &Plan) -> Result<ExitCode, Comma
 }
 
 /// Prints the name of a sandbox that stays.
-fn made(ui: &Ui, record: &SandboxRecord, how: &str) -> Result<ExitCode, CommandError> {
+pub(super) fn made(ui: &Ui, record: &SandboxRecord, how: &str) -> Result<ExitCode, CommandError> {
     ui.data(
         &json!({ "sandbox": {
             "name": record.name,
             "id": record.id,
             "provider": record.plan.provider,
             "made": how,
+            "pool": record.started.as_ref().and_then(|started| started.pool),
             "report": record.started.as_ref().map(|started| &started.report),
         } }),
         |_| format!("{}\n", record.name),
@@ -143,8 +148,40 @@ fn stay(
         max_duration: lifecycle.max_duration.into_iter().chain(of_command).min(),
         log_bytes: loaded.plan.limits.output_bytes.0,
     };
-    let start = Start { early: None, passed: Vec::new(), parent: None, asker: None, stay: Some(stay) };
+    let start = Start { stay: Some(Stay { plan: stay, replaces: None }), ..Start::default() };
     carry_out(ui, context, loaded, start, show)
+}
+
+/// Makes a sandbox again that has ended, from the same plan, and returns its record.
+pub(super) fn restart(
+    ui: &Ui,
+    context: &mut Context,
+    ended: &StayingSandbox,
+) -> Result<Box<SandboxRecord>, CommandError> {
+    if context.is_behind_sudo() && !Plans::open(&context.own())?.confirm(&ended.record)? {
+        let message = format!(
+            "sandbox \"{}\" is not started again under sudo: its record is a file of the user behind sudo, and root has not made it from that",
+            ended.name()
+        );
+        return Err(CommandError::message(Code::PolicyDenied, message)
+            .hint("start it without sudo, or make another one with `sandboxctl create`"));
+    }
+    let loaded = load::recorded(context, &ended.record.plan)?;
+    let stay = Stay { plan: ended.record.stay, replaces: Some(ended.record.id.clone()) };
+    let start = Start { stay: Some(stay), ..Start::default() };
+    let show = ShowArgs { dry_run: false, report: false };
+    match carry(ui, context, loaded, start, &show)? {
+        Carried::Stays(record) => Ok(record),
+        // What it runs from its start could not be executed, which was said.
+        Carried::Ended(code) => Err(CommandError::message(
+            Code::StartFailed,
+            format_args!(
+                "sandbox \"{}\" was not started: its command ended with {}",
+                ended.name(),
+                code.number()
+            ),
+        )),
+    }
 }
 
 /// PID 1 of the sandbox, which is started as soon as it is known that there will be one of ours.
@@ -183,24 +220,53 @@ pub(super) fn parent(life: LifeArgs, parent: io::Result<Parent>) -> Result<Optio
         .map_err(Into::into)
 }
 
+/// How a sandbox is to stay.
+pub(super) struct Stay {
+    plan: StayPlan,
+    /// The one of the same name that has ended, and whose place it takes.
+    replaces: Option<RunId>,
+}
+
+/// What became of a plan.
+enum Carried {
+    /// It has ended, or was only shown.
+    Ended(ExitCode),
+    /// Its sandbox stays.
+    Stays(Box<SandboxRecord>),
+}
+
 /// What a plan is carried out with.
+#[derive(Default)]
 pub(super) struct Start<'a> {
     pub(super) early: Option<EarlyInit>,
     pub(super) passed: Vec<PassedDescriptor>,
     pub(super) parent: Option<&'a Parent>,
     pub(super) asker: Option<&'a Asker>,
     /// How the sandbox is to stay, if it is.
-    pub(super) stay: Option<StayPlan>,
+    pub(super) stay: Option<Stay>,
 }
 
 /// Runs a plan, or shows it when that is all the caller wants.
 pub(super) fn carry_out(
     ui: &Ui,
     mut context: Context,
-    mut loaded: Loaded,
+    loaded: Loaded,
     start: Start<'_>,
     show: &ShowArgs,
 ) -> Result<ExitCode, CommandError> {
+    match carry(ui, &mut context, loaded, start, show)? {
+        Carried::Ended(code) => Ok(code),
+        Carried::Stays(record) => made(ui, &record, "created"),
+    }
+}
+
+fn carry(
+    ui: &Ui,
+    context: &mut Context,
+    mut loaded: Loaded,
+    start: Start<'_>,
+    show: &ShowArgs,
+) -> Result<Carried, CommandError> {
     let Start { early, passed: descriptors, parent, asker, stay } = start;
     if asker.is_some() && !matches!(loaded.plan.network, Network::Allowlist { .. }) {
         let message = "--ask: there is nothing to ask about, because the network is no allow-list of hosts";
@@ -208,17 +274,17 @@ pub(super) fn carry_out(
             .hint("`--network allowlist` is one without a host in it, so that each is asked about"));
     }
     if show.dry_run {
-        return super::plan::show(ui, &loaded.plan);
+        return super::plan::show(ui, &loaded.plan).map(Carried::Ended);
     }
-    precedence::note(&context, &loaded.searched)?;
+    precedence::note(context, &loaded.searched)?;
     let (state, own, caller) = (context.state(), context.own(), context.caller);
     for boundary in &loaded.plan.boundaries {
         let (host, guest) = (escape::path(&boundary.host), escape::path(&boundary.guest));
         debug!(%host, %guest, mode = ?boundary.mode, "shares directory \"{}\"", boundary.name);
     }
-    let home = home::open(&context, &mut loaded.plan, loaded.project.as_deref())?;
+    let home = home::open(context, &mut loaded.plan, loaded.project.as_deref())?;
     let held: Vec<_> = home.iter().map(OpenHome::lock).collect();
-    let sandboxes = stay.map(|_| super::sandboxes::open(&context)).transpose()?;
+    let sandboxes = stay.as_ref().map(|_| super::sandboxes::open(context)).transpose()?;
     let programs = std::mem::take(&mut loaded.programs);
     let loaded = &loaded;
     let plan = &loaded.plan;
@@ -265,6 +331,7 @@ pub(super) fn carry_out(
             environment: &environment,
             answers: answers.as_ref().map(|answer| answer as &dyn Fn(Living, Questions)),
         }),
+        relay: Some(RelayProgram { path: "/proc/self/exe", arguments: super::socket_relay::ARGUMENTS }),
         renew: Some(&|secret, over| {
             info!(variable = secret.env_var, "reads secret \"{}\" again", secret.name);
             let mut surroundings = SourceContext {
@@ -287,8 +354,9 @@ pub(super) fn carry_out(
         }),
         engines: &engines,
         parent,
-        stay: stay.zip(sandboxes.as_ref()).map(|(plan, sandboxes)| StayLaunch {
-            plan,
+        stay: stay.as_ref().zip(sandboxes.as_ref()).map(|(stay, sandboxes)| StayLaunch {
+            plan: stay.plan,
+            replaces: stay.replaces.as_ref(),
             sandboxes,
             held: &held,
         }),
@@ -299,6 +367,9 @@ pub(super) fn carry_out(
                     info!(status, reason = finding.reason, "layer {}", finding.layer);
                 }
                 warn_of_weak_layers(&mut lock().0, loaded, &report);
+                if plan.pool.is_some() && Pool::is_usable(caller) {
+                    super::pool::refill_in_background(plan, &state, caller);
+                }
             }
             Notice::Detected(finding) => {
                 warn(report::made(&finding));
@@ -322,7 +393,13 @@ pub(super) fn carry_out(
                 let report = record.started.as_ref().map(|started| report::table(&started.report));
                 ui::print(report.unwrap_or_default().trim_end());
             }
-            return self::made(ui, &record, "created");
+            if let Some(sandboxes) = sandboxes.as_ref().filter(|_| context.is_behind_sudo()) {
+                let noted = Plans::open(&context.own()).map_err(SandboxError::State);
+                if let Err(error) = noted.and_then(|plans| plans.note(&record, sandboxes)) {
+                    ui.warning(format_args!("the sandbox cannot be started again under sudo: {error}"));
+                }
+            }
+            return Ok(Carried::Stays(record));
         }
     };
     if let Some(reached) = reached_limit(&outcome.end, &plan.limits) {
@@ -339,7 +416,7 @@ pub(super) fn carry_out(
     }
     let failure = failure.map(|failure| match &outcome.end {
         End::NotFound(command) if plan.provider == Provider::Native => {
-            failure.hint(not_found::elsewhere(command, &facts::locate(&context, &renewing, command)))
+            failure.hint(not_found::elsewhere(command, &facts::locate(context, &renewing, command)))
         }
         _ => failure,
     });
@@ -364,7 +441,7 @@ pub(super) fn carry_out(
             }
         }
     }
-    Ok(code)
+    Ok(Carried::Ended(code))
 }
 
 /// Returns the warning about a directory whose content programs outside obey.

@@ -1,22 +1,31 @@
 //! Sandboxes that stay: one file for each thing that can be done with them.
 
 use confine::protocol::{EndCause, Ending, SandboxEnd};
+use sandbox::provider;
+use sandbox::provider::launch::EndedSandboxes;
 use sandbox::session::outcome::Notice;
-use sandbox::session::staying::clear_up;
+use sandbox::state::journal::Recorded;
 use sandbox::state::sandboxes::{Sandboxes, StayingSandbox};
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::directories;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::report;
 use crate::ui::Ui;
 
+pub(super) mod cp;
+pub(super) mod events;
 pub(super) mod exec;
 pub(super) mod inspect;
 pub(super) mod logs;
 pub(super) mod ls;
+mod moment;
+pub(super) mod pause;
 pub(super) mod rm;
+pub(super) mod start;
+pub(super) mod stats;
 pub(super) mod stop;
 pub(super) mod touch;
 pub(super) mod wait;
@@ -51,6 +60,13 @@ fn each(
     Ok(ExitCode::Success)
 }
 
+/// Warns where what was done is not in the journal of events.
+fn warn_unrecorded(ui: &Ui, recorded: &Recorded) {
+    if let Some(warning) = recorded.warning() {
+        ui.warning(warning);
+    }
+}
+
 /// Moves aside what the agents of sandboxes have made that have ended, as every command does that starts one.
 fn clear_up_after(ui: &Ui, context: &Context) -> Result<(), CommandError> {
     let mut notice = |notice| match notice {
@@ -58,7 +74,10 @@ fn clear_up_after(ui: &Ui, context: &Context) -> Result<(), CommandError> {
         Notice::Detected(finding) => ui.warning(report::made(&finding)),
         Notice::Started(_) => {}
     };
-    Ok(clear_up(&context.state(), context.caller, &mut notice)?)
+    let engines = context.engines(context.programs(directories::around(context)));
+    let (state, own) = (context.state(), context.own());
+    let ended = EndedSandboxes { caller: context.caller, state: &state, own: &own, engines: &engines };
+    Ok(provider::clear_up(&ended, &mut notice)?)
 }
 
 /// Describes how a sandbox has ended, for programs.

@@ -41,6 +41,7 @@ codes! {
     ConfigInvalid = "config.invalid", Usage, Retry::Never, "the configuration is wrong; details.problems lists everything that is";
     ConfigUntrusted = "config.untrusted", Usage, Retry::Never, "the file widens what a sandbox may do, and is not trusted";
     ConfigSuperseded = "config.superseded", Usage, Retry::Never, "a nearer file, or a new repository, would take the place of the file that was in force";
+    TasksInvalid = "tasks.invalid", Usage, Retry::Never, "lines of a batch are no tasks; details.problems lists what is wrong";
     EngineNotInstalled = "engine.not_installed", Unavailable, Retry::Never, "there is no command of the engine";
     EngineUnreachable = "engine.unreachable", Unavailable, Retry::Never, "no engine answers";
     EngineForbidden = "engine.forbidden", Unavailable, Retry::Never, "this user may not use the engine";
@@ -54,6 +55,7 @@ codes! {
     EmulatorMissing = "emulator.missing", Unavailable, Retry::Never, "nothing here emulates a processor that the build is for";
     LayerUnenforceable = "layer.unenforceable", Unavailable, Retry::Never, "a required layer cannot be enforced on this machine";
     PolicyDenied = "policy.denied", Denied, Retry::Never, "a rule refuses it; asking again changes nothing";
+    TaskCancelled = "task.cancelled", TasksFailed, Retry::Later, "the task of a batch was cancelled before it had succeeded";
     CommandTimedOut = "command.timed_out", TimedOut, Retry::Never, "the command ran out of time";
     CommandUnprotected = "command.unprotected", Unprotected, Retry::Later, "a protected file was replaced on the host and would run something new; the sandbox was ended";
     EngineDiskFull = "engine.disk_full", Failed, Retry::Never, "the engine has no space left";
@@ -67,6 +69,7 @@ codes! {
     SandboxAmbiguous = "sandbox.ambiguous", Failed, Retry::Never, "more than one sandbox has this name";
     SandboxState = "sandbox.state", Failed, Retry::Never, "the sandbox is not in a state in which that can be done";
     SandboxUnreachable = "sandbox.unreachable", Failed, Retry::Later, "PID 1 of the sandbox does not answer";
+    CopyFailed = "copy.failed", Failed, Retry::Never, "files cannot be copied";
     HomeNotFound = "home.not_found", Failed, Retry::Never, "there is no home directory of this name";
     HomeInUse = "home.in_use", Failed, Retry::Later, "a sandbox has the home directory";
     EgressNone = "egress.none", Failed, Retry::Never, "the sandbox has no allow-list of hosts";

@@ -4,6 +4,7 @@ mod env;
 #[path = "../support/program.rs"]
 mod program;
 
+mod batch;
 mod build;
 mod completions;
 mod config;

@@ -226,7 +226,7 @@ fn the_callers_own_records_are_not_shared_writable() {
     code: 2
     --- stderr
     error: --volume: shared_dirs.x: `[TEMP]/home/.local/state` gives the agent the records of sandboxctl in `[TEMP]/home/.local/state/sandboxctl` to change
-    hint: share a directory that does not hold them, or share this one read-only
+    hint: share a directory that does not hold them
     ");
 }
 

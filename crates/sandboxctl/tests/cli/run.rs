@@ -94,7 +94,7 @@ fn programs_get_one_object() {
         json!({
             "code": 3, "signal": null, "timed_out": false, "ended_by": "command", "duration_ms": null,
             // Of the command of a `run` nobody counts what it uses.
-            "cpu_ms": null, "max_rss": null,
+            "cpu_ms": null, "max_rss": null, "oom_killed": null,
         })
     );
     assert_eq!(object["sandbox"]["name"], "mine");

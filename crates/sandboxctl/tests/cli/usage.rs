@@ -46,11 +46,11 @@ fn errors_are_json_when_json_was_asked_for_even_on_a_line_that_cannot_be_read() 
 #[test]
 fn an_argument_where_none_can_be_gets_a_hint_that_fits_the_command() {
     let env = TestEnv::new();
-    assert_snapshot!(env.call(&["shell", "--", "ls"]), @r"
+    assert_snapshot!(env.call(&["shell", "box", "ls"]), @r"
     code: 2
     --- stderr
     error: unexpected argument 'ls' found
-    hint: `shell` takes no command; `sandboxctl run -- ls` runs one
+    hint: `shell` takes no command; `sandboxctl exec NAME -- ls` runs one in a sandbox that stays, `sandboxctl run -- ls` in a fresh one
     hint: `sandboxctl shell --help` says what it takes
     ");
     assert_snapshot!(env.call(&["man", "run"]), @r"

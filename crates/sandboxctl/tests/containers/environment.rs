@@ -130,7 +130,7 @@ fn an_exec_is_confined_as_the_first_command() {
         let place = Place::on(caller, runner);
         let image = match runner {
             Runner::Docker => with_a_token(),
-            Runner::Native | Runner::RootlessDocker | Runner::Podman => image(),
+            Runner::Native | Runner::RootlessDocker | Runner::Podman | Runner::Local => image(),
         };
         let settings = format!("[image]\nname = {image:?}\n[env]\nset = {{ GIVEN = \"1\" }}\n");
         place.write("workspace/sandbox.toml", &settings);

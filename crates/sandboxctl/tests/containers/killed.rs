@@ -214,7 +214,7 @@ fn exists(place: &Place, runner: Runner, container: &str) -> bool {
 }
 
 /// Waits while something is so. What ought to be so then is for the caller to see.
-fn wait_while(is_so: impl Fn() -> bool) {
+pub(crate) fn wait_while(is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while is_so() && Instant::now() < deadline {
         std::thread::yield_now();
@@ -230,7 +230,7 @@ fn at_work(place: &Place) -> bool {
 }
 
 /// The containers that run in this place: their directories lie in it.
-fn ours(place: &Place, runner: Runner) -> String {
+pub(crate) fn ours(place: &Place, runner: Runner) -> String {
     let all = engine(place, runner, &["ps", "--all", "--quiet", "--filter", "label=sandbox.managed=true"]);
     let here = place.home().display().to_string();
     let found = all.lines().filter(|id| engine(place, runner, &["inspect", id]).contains(&here));

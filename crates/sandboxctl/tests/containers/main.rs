@@ -16,6 +16,7 @@ mod images;
 mod killed;
 mod moved_images;
 mod owners;
+mod pool;
 mod process_limits;
 mod shortages;
 mod swapped;
@@ -28,6 +29,8 @@ mod place;
 mod program;
 #[path = "../support/ready.rs"]
 mod ready;
+#[path = "../support/system_path.rs"]
+mod system_path;
 
 use crate::machine::{Caller, Runner, callers, runners};
 

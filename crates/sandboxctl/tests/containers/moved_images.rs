@@ -14,7 +14,7 @@ fn of_root(test: &str) -> Vec<(Place, Runner, &'static str)> {
     let named = all.filter_map(|(caller, runner)| match runner {
         Runner::Docker => Some((Place::on(caller, runner), runner, "docker")),
         Runner::Podman => Some((Place::on(caller, runner), runner, "podman")),
-        Runner::Native | Runner::RootlessDocker => None,
+        Runner::Native | Runner::RootlessDocker | Runner::Local => None,
     });
     named.collect()
 }

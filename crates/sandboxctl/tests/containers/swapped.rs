@@ -12,6 +12,7 @@ use crate::everywhere;
 use crate::machine::{Caller, NORMAL, Runner, image};
 use crate::place::Place;
 use crate::program;
+use crate::system_path::in_system_path;
 
 /// What an image needs to have its own program started in the place of ours, were that at a path it knows.
 const IMPOSTOR: &str = "RUN mkdir -p /l /run/sandboxctl && ln -s /run /l/m \\\n\
@@ -179,13 +180,9 @@ fn an_engine_of_roots_makes_nothing_where_a_swapped_directory_leads() {
             let flags = ["--format=json", "--image", &image, "-v", &data];
             let mut command = behind(&place, runner, &swap, &flags, &argv);
             if by == By::Sudo {
-                let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path);
-                let path = path.unwrap().to_owned();
                 command = place.command(&place.run(&flags, &argv));
-                command
-                    .env("PATH", path)
-                    .env("SUDO_UID", NORMAL.to_string())
-                    .env("SUDO_GID", NORMAL.to_string());
+                command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+                command = in_system_path(&command, &[&place.path("bin")]);
             }
             let output = command.current_dir(&shared).output().unwrap();
             assert!(aside.exists(), "nobody has swapped anything in {runner:?} by {by:?}: {output:?}");

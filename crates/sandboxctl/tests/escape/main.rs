@@ -16,3 +16,5 @@ mod place;
 mod program;
 #[path = "../support/ready.rs"]
 mod ready;
+#[path = "../support/system_path.rs"]
+mod system_path;

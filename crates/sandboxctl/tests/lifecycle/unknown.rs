@@ -34,6 +34,30 @@ fn a_name_that_no_list_knows_is_reported_and_stays() {
     }
 }
 
+/// Files whose names are options of a program that git hands them to.
+const OPTIONS: &str = r#"echo 1 > "-cimport os; os.mkdir('obeyed')"; echo 1 > '+!touch obeyed'"#;
+
+#[test]
+fn a_name_that_reads_as_an_option_is_reported_and_stays() {
+    for caller in callers("names that read as options") {
+        let place = Place::new(caller);
+        let git =
+            "git init -q . && git config diff.x.textconv python3 && echo '* diff=x' > .git/info/attributes";
+        assert!(place.outside(&["sh", "-ec", git]).status().unwrap().success());
+        let output = place.inside(&[""; 0], &["sh", "-ec", OPTIONS]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let names = r#""/workspace/+!touch obeyed", "/workspace/-cimport os; os.mkdir('obeyed')""#;
+        assert!(
+            said.contains(names) && said.contains("no list of sandboxctl knows"),
+            "by {caller:?}: {said}"
+        );
+        // The control: git has a program obey it.
+        let diff = "git add -A && for file in -*; do echo 2 > \"$file\"; done && git diff > /dev/null";
+        let _ = place.outside(&["sh", "-c", diff]).status().unwrap();
+        assert!(place.workspace().join("obeyed").is_dir(), "by {caller:?}");
+    }
+}
+
 #[test]
 fn programs_learn_each_name_but_allowed_ones() {
     for caller in callers("names that are allowed") {

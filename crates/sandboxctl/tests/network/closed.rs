@@ -280,7 +280,7 @@ fn containers_of_its_own_engine_are_not_reached() {
             (Runner::Docker | Runner::RootlessDocker, _) => "docker",
             (Runner::Podman, Caller::Root) => "podman",
             // Podman of a normal user has no bridge: each container has a network of its own.
-            (Runner::Podman, Caller::Normal) | (Runner::Native, _) => continue,
+            (Runner::Podman, Caller::Normal) | (Runner::Native | Runner::Local, _) => continue,
         };
         let place = Place::on(caller, runner);
         let engine = |words: &[&str]| printed(place.outside(&[&[program], words].concat()));

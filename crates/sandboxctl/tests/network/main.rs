@@ -14,6 +14,7 @@ mod profiles;
 mod refused;
 mod requests;
 mod secrets;
+mod stays;
 mod transparent;
 mod unreached;
 

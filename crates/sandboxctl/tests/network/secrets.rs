@@ -12,10 +12,10 @@ use crate::place::Place;
 use crate::{ask, everywhere, everywhere_but_natively, natively, ready};
 
 /// The real credential. It must not be seen inside.
-const VALUE: &str = "sk-the-real-one-4f1d";
+pub(crate) const VALUE: &str = "sk-the-real-one-4f1d";
 
 /// Writes a configuration of the caller's with one secret of a server of the internet.
-fn configure(place: &Place) {
+pub(crate) fn configure(place: &Place) {
     configure_from(place, "env:REAL_KEY");
 }
 
@@ -32,13 +32,13 @@ fn configure_from(place: &Place, source: &str) {
     );
 }
 
-fn with_key(mut command: Command) -> Command {
+pub(crate) fn with_key(mut command: Command) -> Command {
     command.env("REAL_KEY", VALUE);
     command
 }
 
 /// A request to the route, with this word of the shell as the key.
-fn request(key: &str) -> String {
+pub(crate) fn request(key: &str) -> String {
     format!(
         "exec 3<>/dev/tcp/127.0.0.1/61080; printf 'GET /model/echo HTTP/1.1\\r\\nHost: x\\r\\nx-api-key: %s\\r\\n\
          Connection: close\\r\\n\\r\\n' {key} >&3; timeout 10 cat <&3; exec 3>&-"
@@ -47,7 +47,7 @@ fn request(key: &str) -> String {
 
 /// Looks through what a process inside can read: environments, command lines, files. The value is put together, or it would be found
 /// in this very command.
-const SEARCH: &str = r#"
+pub(crate) const SEARCH: &str = r#"
 part=$(printf %s%s the-re al-one)
 for found in /proc/*/environ /proc/*/cmdline; do tr '\0' '\n' <$found 2>/dev/null | grep -F "$part"; done
 grep -rF --devices=skip "$part" /etc /run /tmp /home /workspace 2>/dev/null

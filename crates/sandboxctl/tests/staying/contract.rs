@@ -3,17 +3,17 @@
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
+use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::machine::callers;
 use crate::place::Place;
-use crate::{Staying, error_code, ours, said};
+use crate::{PATIENCE, Staying, error_code, name, ours, said, wherever};
 
 #[test]
 fn a_command_has_its_own_exit_code_and_streams() {
-    for caller in callers("exit codes and streams of an exec") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("exit codes and streams of an exec") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         for (argv, code) in [
             (&["true"][..], 0),
@@ -23,7 +23,7 @@ fn a_command_has_its_own_exit_code_and_streams() {
             (&["/etc/passwd"], 126),
         ] {
             let output = sandbox.exec(&[], argv).output().unwrap();
-            assert_eq!(output.status.code(), Some(code), "{argv:?} by {caller:?}: {output:?}");
+            assert_eq!(output.status.code(), Some(code), "{argv:?} in {runner:?} by {caller:?}: {output:?}");
         }
         let bytes: Vec<u8> = (0..=255_u8).cycle().take(1 << 20).collect();
         let mut child = sandbox
@@ -35,19 +35,67 @@ fn a_command_has_its_own_exit_code_and_streams() {
         let writer = std::thread::spawn(move || stdin.write_all(&sent));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap().unwrap();
-        assert!(output.stdout == bytes, "{} bytes by {caller:?}", output.stdout.len());
-        assert_eq!(output.stderr, b"problem");
+        assert!(output.stdout == bytes, "{} bytes in {runner:?} by {caller:?}", output.stdout.len());
+        // Where there is no isolation, that is said first.
+        assert!(output.stderr.ends_with(b"problem"), "in {runner:?} by {caller:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_command_has_the_descriptors_that_are_passed_and_no_other() {
+    for (caller, runner) in wherever("descriptors of an exec") {
+        let place = Place::on(caller, runner);
+        place.write("workspace/given", "one\ntwo\nthree\n");
+        let sandbox = Staying::create(&place, &[]);
+        let by_shell = |script: &str, flags: &[&str], inside: &str| {
+            let program = place.path("sandboxctl");
+            let exec = [program.to_str().unwrap(), "exec", "--quiet"];
+            let of_sandbox = [&sandbox.name, "--", "sh", "-c", inside];
+            let words = [&["bash", "-c", script, "bash"][..], &exec, flags, &of_sandbox].concat();
+            place.outside(&words).output().unwrap()
+        };
+
+        // A file stands where it stands, and is open at the number of the caller's.
+        let script = "exec 5<>given; read -r line <&5; echo \"$line\"; \"$@\"; read -r line <&5; echo \"$line\"; cat given";
+        let inside = "read -r line <&5; echo \"inside: $line\"; printf THREE >&5";
+        let output = by_shell(script, &["--pass-fd=5"], inside);
+        assert_eq!(
+            said(&output),
+            "one\ninside: two\n\none\ntwo\nTHREE\n",
+            "in {runner:?} by {caller:?}: {output:?}"
+        );
+
+        // A pipe is relayed, in both directions, and ends.
+        let script =
+            "{ seq 100000 | \"$@\" 7>&1 6<&0 0</dev/null >&2; } | sort -n | md5sum; seq 100000 | md5sum";
+        let output = by_shell(script, &["--pass-fd=6", "--pass-fd=7"], "cat <&6 >&7");
+        let sums: Vec<_> = said(&output).lines().map(str::to_owned).collect();
+        assert!(sums.len() == 2 && sums[0] == sums[1], "in {runner:?} by {caller:?}: {output:?}");
+
+        // What nobody has named is not open.
+        if runner.isolates() {
+            let script = "exec 5<given 6<given; \"$@\"";
+            let output = by_shell(script, &["--pass-fd=5"], "ls /proc/$$/fd");
+            assert_eq!(said(&output), "0\n1\n2\n5\n", "in {runner:?} by {caller:?}: {output:?}");
+        }
+
+        // What the caller does not have open, and what would end with the caller, is refused.
+        for (flags, code) in
+            [(&["--pass-fd=9"][..], "usage.invalid"), (&["--detach", "--pass-fd=5"], "usage.invalid")]
+        {
+            let output = by_shell("exec 5<given; \"$@\"", &[&["--format", "json"], flags].concat(), "true");
+            assert_eq!(error_code(&output), code, "{flags:?} in {runner:?} by {caller:?}: {output:?}");
+        }
     }
 }
 
 #[test]
 fn a_command_has_what_the_sandbox_was_made_with_and_what_was_typed() {
-    for caller in callers("the environment of an exec") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("the environment of an exec") {
+        let place = Place::on(caller, runner);
         let secret = place.write("secret", "s3cret\n");
         std::fs::set_permissions(secret, std::fs::Permissions::from_mode(0o600)).unwrap();
-        place.write(
-            "home/.config/sandboxctl/sandbox.toml",
+        place.configure(
             &format!(
                 "[env]\nset = {{ A = \"1\", B = \"1\" }}\n[secrets.t]\nmode = \"inject\"\nenv_var = \"TOKEN\"\nsource = \"file:{}\"\n",
                 place.path("secret").display()
@@ -55,11 +103,11 @@ fn a_command_has_what_the_sandbox_was_made_with_and_what_was_typed() {
         );
         let sandbox = Staying::create(&place, &["--env", "C=1"]);
         // What is configured later is nothing to it.
-        place.write("home/.config/sandboxctl/sandbox.toml", "[env]\nset = { A = \"2\" }\n");
+        place.configure("[env]\nset = { A = \"2\" }\n");
         let script = ["sh", "-c", "echo $A $B $C $D $TOKEN; pwd; umask"];
         let mut typed = sandbox.exec(&["-e", "B=2", "-e", "D", "-w", "/tmp"], &script);
         let output = typed.env("D", "passed").output().unwrap();
-        assert_eq!(said(&output), "1 2 1 passed s3cret\n/tmp\n0022\n", "by {caller:?}");
+        assert_eq!(said(&output), "1 2 1 passed s3cret\n/tmp\n0022\n", "in {runner:?} by {caller:?}");
         let output = sandbox.exec(&["--format", "json", "-e", "TOKEN=x"], &["true"]).output().unwrap();
         assert_eq!(error_code(&output), "policy.denied");
         let output = sandbox.exec(&["--format", "json", "-e", "SANDBOX_X=x"], &["true"]).output().unwrap();
@@ -71,26 +119,25 @@ fn a_command_has_what_the_sandbox_was_made_with_and_what_was_typed() {
 
 #[test]
 fn files_and_processes_stay_from_one_command_to_the_next() {
-    for caller in callers("what stays") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("what stays") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
-        sandbox.prints(&[
-            "sh",
-            "-c",
-            "echo kept >/tmp/file; echo shared >file; sleep 1000 >/dev/null 2>&1 &",
-        ]);
-        assert_eq!(sandbox.prints(&["cat", "/tmp/file", "/workspace/file"]), "kept\nshared\n");
+        let kept = format!("/tmp/{}", name(&place));
+        let script = format!("echo kept >{kept}; echo shared >file; sleep 1000 >/dev/null 2>&1 &");
+        sandbox.prints(&["sh", "-c", &script]);
+        assert_eq!(sandbox.prints(&["cat", &kept, "file"]), "kept\nshared\n");
+        sandbox.prints(&["rm", &kept]);
         assert_eq!(std::fs::read_to_string(place.workspace().join("file")).unwrap(), "shared\n");
         // One command may end what another has left.
-        sandbox.prints(&["pkill", "-x", "sleep"]);
+        sandbox.script("kill $(pids 'sleep 1000')");
         sandbox.wait_until("nothing runs", |seen| seen["status"]["commands"] == 0);
     }
 }
 
 #[test]
 fn many_commands_run_at_once() {
-    for caller in callers("many execs") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("many execs") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let start = |number: usize| {
             let script = format!("read line; echo {number} $line");
@@ -109,8 +156,8 @@ fn many_commands_run_at_once() {
 
 #[test]
 fn a_deadline_ends_all_that_a_command_has_started_and_nothing_else() {
-    for caller in callers("the deadline of an exec") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("the deadline of an exec") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let mut other = sandbox
             .exec(&[], &["sh", "-c", "echo other; read line; echo $line"])
@@ -133,8 +180,7 @@ fn a_deadline_ends_all_that_a_command_has_started_and_nothing_else() {
             object["result"]["cpu_ms"].is_u64() && object["result"]["max_rss"].as_u64() > Some(0),
             "{object}"
         );
-        let left = sandbox.exec(&[], &["pgrep", "-fx", "sleep 100[12]"]).output().unwrap();
-        assert_eq!(left.stdout, b"", "by {caller:?}");
+        assert_eq!(sandbox.script("pids 'sleep 1001'; pids 'sleep 1002'"), "", "in {runner:?} by {caller:?}");
         other.stdin.take().unwrap().write_all(b"lives\n").unwrap();
         assert_eq!(said(&other.wait_with_output().unwrap()), "lives\n");
     }
@@ -142,20 +188,23 @@ fn a_deadline_ends_all_that_a_command_has_started_and_nothing_else() {
 
 #[test]
 fn a_command_ends_with_its_client_unless_it_is_detached() {
-    for caller in callers("the client of an exec") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("the client of an exec") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
-        let running =
-            |argv: &str| sandbox.exec(&[], &["pgrep", "-fx", argv]).output().unwrap().status.success();
+        let running = |argv: &str| !sandbox.script(&format!("pids '{argv}'")).is_empty();
         said(&sandbox.exec(&["--detach"], &["sleep", "1003"]).output().unwrap());
         let mut attached =
             sandbox.exec(&[], &["sh", "-c", "setsid sleep 1004 & echo ready; wait"]).spawn().unwrap();
         attached.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
-        assert!(running("sleep 1004"));
+        // It is ready when it is forked, and may not be `sleep` yet.
+        let until = Instant::now() + PATIENCE;
+        while !running("sleep 1004") {
+            assert!(Instant::now() < until, "in {runner:?} by {caller:?}");
+        }
         attached.kill().unwrap();
         attached.wait().unwrap();
         sandbox.wait_until("one command is left", |seen| seen["status"]["commands"] == 1);
-        assert!(!running("sleep 1004") && running("sleep 1003"), "by {caller:?}");
+        assert!(!running("sleep 1004") && running("sleep 1003"), "in {runner:?} by {caller:?}");
         let missing = sandbox.exec(&["--detach"], &["no-such-command"]).output().unwrap();
         assert_eq!(missing.status.code(), Some(127), "{missing:?}");
     }
@@ -189,8 +238,8 @@ until(rb"resized")
 os.write(terminal, b"exit 3\n")
 print("ended with", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
-    for caller in callers("the terminal of an exec") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("the terminal of an exec") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &["--env", "TERM=dumb", "--env", "PS1=$ "]);
         let program = place.path("sandboxctl");
         let bash = ["bash", "--noprofile", "--norc", "-i"];
@@ -206,26 +255,33 @@ print("ended with", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
             "--",
         ];
         let output = place.outside(&[&words[..], &bash].concat()).env("TERM", "dumb").output().unwrap();
-        assert_eq!(said(&output), "ended with 3\n", "by {caller:?}");
+        assert_eq!(said(&output), "ended with 3\n", "in {runner:?} by {caller:?}");
     }
 }
 
 #[test]
 fn it_is_found_by_its_name_and_its_id_and_by_nothing_else() {
-    for caller in callers("names of sandboxes") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("names of sandboxes") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let id = sandbox.inspect()["id"].as_str().unwrap().to_owned();
         assert_eq!(said(&ours(&place, &["exec", &id, "--", "echo", "by id"]).output().unwrap()), "by id\n");
-        for name in ["t", "S", "", "../s", "s/", "record.json"] {
+        for name in ["t", "s", "", "../s", "s/", "record.json"] {
             let output = ours(&place, &["inspect", "--format", "json", name]).output().unwrap();
             assert_eq!(error_code(&output), "sandbox.not_found", "{name}");
         }
-        let again = ours(&place, &["create", "--format", "json", "--name", "s"]).output().unwrap();
+        let again = ours(
+            &place,
+            &[&["create", "--format", "json", "--name", &name(&place)], place.provider()].concat(),
+        )
+        .output()
+        .unwrap();
         assert_eq!(error_code(&again), "sandbox.name_in_use");
         for name in ["-x", ".x", "a b", "a/b", &"x".repeat(64)] {
             let flag = format!("--name={name}");
-            let output = ours(&place, &["create", "--format", "json", &flag]).output().unwrap();
+            let output = ours(&place, &[&["create", "--format", "json", &flag], place.provider()].concat())
+                .output()
+                .unwrap();
             assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
         }
     }

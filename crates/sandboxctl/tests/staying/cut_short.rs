@@ -8,21 +8,21 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::machine::callers;
 use crate::place::Place;
-use crate::{PATIENCE, Staying, error_code, ours, said};
+use crate::{PATIENCE, Staying, error_code, everywhere, name, ours, said};
 
 #[test]
 fn a_pid_1_that_is_killed_is_stopped_and_nothing_of_it_runs() {
-    for caller in callers("PID 1 killed") {
-        let place = Place::new(caller);
+    for (caller, runner) in everywhere("PID 1 killed") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let mut running = sandbox.exec(&[], &["sleep", "1000"]).spawn().unwrap();
         sandbox.wait_until("it runs", |seen| seen["status"]["commands"] == 1);
         let pid = i32::try_from(sandbox.inspect()["pid"].as_i64().unwrap()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-        assert_eq!(running.wait().unwrap().code(), Some(137), "by {caller:?}");
+        assert_eq!(running.wait().unwrap().code(), Some(137), "in {runner:?} by {caller:?}");
         let seen = sandbox.wait_until("it has ended", |seen| seen["state"] == "stopped");
         assert_eq!(seen["end"]["ended_by"], "unknown");
-        assert_eq!(said(&ours(&place, &["wait", "s"]).output().unwrap()), "137\n");
+        assert_eq!(said(&ours(&place, &["wait", &name(&place)]).output().unwrap()), "137\n");
     }
 }
 
@@ -34,14 +34,15 @@ fn a_client_killed_while_it_makes_one_leaves_one_that_runs_or_none() {
         drop(Staying::create(&place, &[]));
         let whole = began.elapsed();
         for step in 0..20_u32 {
-            let mut client = ours(&place, &["create", "--name", "s"]).stdin(Stdio::null()).spawn().unwrap();
+            let mut client =
+                ours(&place, &["create", "--name", &name(&place)]).stdin(Stdio::null()).spawn().unwrap();
             // The moments are the attack itself.
             std::thread::sleep(whole * step / 20);
             client.kill().unwrap();
             client.wait().unwrap();
             let until = Instant::now() + PATIENCE;
             let state = loop {
-                let seen = ours(&place, &["inspect", "s"]).output().unwrap();
+                let seen = ours(&place, &["inspect", &name(&place)]).output().unwrap();
                 let text = String::from_utf8_lossy(&seen.stdout).into_owned();
                 // Until PID 1 has noticed that its client is gone, it is being created.
                 if !text.contains("\"state\": \"creating\"") {
@@ -50,15 +51,16 @@ fn a_client_killed_while_it_makes_one_leaves_one_that_runs_or_none() {
                 assert!(Instant::now() < until, "{text}");
             };
             if state.contains("\"state\": \"running\"") {
-                let works = ours(&place, &["exec", "s", "--", "true"]).output().unwrap();
+                let works = ours(&place, &["exec", &name(&place), "--", "true"]).output().unwrap();
                 assert!(works.status.success(), "step {step} by {caller:?}: {works:?}");
-                said(&ours(&place, &["rm", "--force", "s"]).output().unwrap());
+                said(&ours(&place, &["rm", "--force", &name(&place)]).output().unwrap());
             }
         }
         said(&ours(&place, &["prune"]).output().unwrap());
         let kept = place.home().join(".local/state/sandboxctl/sandboxes");
-        let kept: Vec<_> = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(kept, [".names"], "by {caller:?}");
+        let mut kept: Vec<_> = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        kept.sort();
+        assert_eq!(kept, [".events", ".events.lock", ".names"], "by {caller:?}");
         let left = said(&ours(&place, &["ls", "--all", "--quiet"]).output().unwrap());
         assert!(left.starts_with("no sandbox stays"), "by {caller:?}: {left}");
     }
@@ -68,14 +70,15 @@ fn a_client_killed_while_it_makes_one_leaves_one_that_runs_or_none() {
 fn two_clients_that_race_for_one_name_get_one_sandbox() {
     for caller in callers("a race for a name") {
         let place = Place::new(caller);
-        let start = |_| ours(&place, &["create", "--format", "json", "--name", "s"]).spawn().unwrap();
+        let start =
+            |_| ours(&place, &["create", "--format", "json", "--name", &name(&place)]).spawn().unwrap();
         let all: Vec<_> = (0..8).map(start).collect();
         let outputs: Vec<_> = all.into_iter().map(|client| client.wait_with_output().unwrap()).collect();
         let made = outputs.iter().filter(|output| output.status.success()).count();
         let refused = outputs.iter().filter(|output| !output.status.success());
         assert!(refused.into_iter().all(|output| error_code(output) == "sandbox.name_in_use"), "{outputs:?}");
         assert_eq!(made, 1, "by {caller:?}");
-        said(&ours(&place, &["rm", "--force", "s"]).output().unwrap());
+        said(&ours(&place, &["rm", "--force", &name(&place)]).output().unwrap());
     }
 }
 

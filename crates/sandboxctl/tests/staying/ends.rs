@@ -4,21 +4,24 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::machine::{Feature, callers, is_there};
+use serde_json::Value;
+
+use crate::machine::{Caller, Feature, Runner, callers, is_there};
 use crate::place::Place;
-use crate::{Staying, error_code, ours, said};
+use crate::{Staying, error_code, everywhere, name, ours, said, wherever};
 
 #[test]
 fn a_detached_command_ends_its_sandbox_and_leaves_its_exit_code() {
-    for caller in callers("the end of a detached command") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("the end of a detached command") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::run(&place, &[], &["sh", "-c", "until test -e go; do :; done; exit 7"]);
-        let waiting = ours(&place, &["wait", "s"]).spawn().unwrap();
+        let waiting = ours(&place, &["wait", &name(&place)]).spawn().unwrap();
         let mut beside = sandbox.exec(&[], &["sh", "-c", "echo ready; exec sleep 1000"]).spawn().unwrap();
         beside.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
         fs::write(place.workspace().join("go"), "").unwrap();
-        assert_eq!(said(&waiting.wait_with_output().unwrap()), "7\n", "by {caller:?}");
-        assert_eq!(beside.wait().unwrap().code(), Some(137));
+        assert_eq!(said(&waiting.wait_with_output().unwrap()), "7\n", "in {runner:?} by {caller:?}");
+        let beside = beside.wait_with_output().unwrap();
+        assert_eq!(beside.status.code(), Some(137), "in {runner:?} by {caller:?}: {beside:?}");
         let seen = sandbox.inspect();
         assert_eq!(
             (&seen["state"], &seen["end"]["code"], &seen["end"]["ended_by"]),
@@ -38,7 +41,7 @@ fn it_ends_when_nothing_has_run_in_it_for_its_idle_time() {
         said(&sandbox.exec(&[], &["sleep", "2.5"]).output().unwrap());
         said(&sandbox.exec(&["--detach"], &["sh", "-c", "sleep 2.5 & exit"]).output().unwrap());
         sandbox.wait_until("it ends", |seen| seen["status"]["commands"] == 0);
-        said(&ours(&place, &["touch", "s"]).output().unwrap());
+        said(&ours(&place, &["touch", &name(&place)]).output().unwrap());
         let seen = sandbox.wait_until("it ends", |seen| seen["state"] == "stopped");
         assert_eq!(seen["end"]["ended_by"], "idle_timeout", "by {caller:?}");
     }
@@ -46,11 +49,11 @@ fn it_ends_when_nothing_has_run_in_it_for_its_idle_time() {
 
 #[test]
 fn it_ends_at_its_age_whatever_runs_in_it() {
-    for caller in callers("the age of a sandbox") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("the age of a sandbox") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &["--max-duration", "1s"]);
         let running = sandbox.exec(&[], &["sleep", "1000"]).output().unwrap();
-        assert_eq!(running.status.code(), Some(137), "by {caller:?}: {running:?}");
+        assert_eq!(running.status.code(), Some(137), "in {runner:?} by {caller:?}: {running:?}");
         let seen = sandbox.wait_until("it ends", |seen| seen["state"] == "stopped");
         assert_eq!(seen["end"]["ended_by"], "max_duration");
     }
@@ -58,16 +61,16 @@ fn it_ends_at_its_age_whatever_runs_in_it() {
 
 #[test]
 fn stop_gives_everything_inside_the_time_to_end() {
-    for caller in callers("stop") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("stop") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let script = "trap 'echo ended >ended; exit' TERM; touch ready; while :; do sleep 0.01; done";
         said(&sandbox.exec(&["--detach"], &["sh", "-c", script]).output().unwrap());
         sandbox.prints(&["sh", "-c", "until test -e ready; do :; done"]);
-        said(&ours(&place, &["stop", "s"]).output().unwrap());
+        said(&ours(&place, &["stop", &name(&place)]).output().unwrap());
         assert_eq!(fs::read_to_string(place.workspace().join("ended")).unwrap(), "ended\n");
         assert_eq!(sandbox.inspect()["end"]["ended_by"], "stop");
-        let again = ours(&place, &["stop", "--format", "json", "s"]).output().unwrap();
+        let again = ours(&place, &["stop", "--format", "json", &name(&place)]).output().unwrap();
         assert_eq!(error_code(&again), "sandbox.state");
         drop(sandbox);
 
@@ -75,21 +78,21 @@ fn stop_gives_everything_inside_the_time_to_end() {
         let sandbox =
             Staying::run(&place, &[], &["sh", "-c", "trap '' TERM; touch deaf; while :; do :; done"]);
         sandbox.prints(&["sh", "-c", "until test -e deaf; do :; done"]);
-        said(&ours(&place, &["stop", "--time", "200ms", "s"]).output().unwrap());
-        assert_eq!(sandbox.inspect()["state"], "stopped", "by {caller:?}");
+        said(&ours(&place, &["stop", "--time", "200ms", &name(&place)]).output().unwrap());
+        assert_eq!(sandbox.inspect()["state"], "stopped", "in {runner:?} by {caller:?}");
     }
 }
 
 #[test]
 fn what_runs_is_removed_by_force_alone_and_nothing_is_left() {
-    for caller in callers("removal") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("removal") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
-        let refused = ours(&place, &["rm", "--format", "json", "s"]).output().unwrap();
+        let refused = ours(&place, &["rm", "--format", "json", &name(&place)]).output().unwrap();
         assert_eq!(error_code(&refused), "sandbox.state");
         said(&ours(&place, &["prune"]).output().unwrap());
         assert_eq!(sandbox.inspect()["state"], "running");
-        said(&ours(&place, &["rm", "--force", "s"]).output().unwrap());
+        said(&ours(&place, &["rm", "--force", &name(&place)]).output().unwrap());
         let state = place.home().join(".local/state/sandboxctl");
         for directory in ["sandboxes", "runs"] {
             let left: Vec<_> = fs::read_dir(state.join(directory))
@@ -98,24 +101,27 @@ fn what_runs_is_removed_by_force_alone_and_nothing_is_left() {
                 .collect();
             assert!(
                 left.iter().all(|name| name.to_str().unwrap().starts_with('.')),
-                "{directory} by {caller:?}: {left:?}"
+                "{directory} in {runner:?} by {caller:?}: {left:?}"
             );
         }
-        let gone = ours(&place, &["inspect", "--format", "json", "s"]).output().unwrap();
+        let gone = ours(&place, &["inspect", "--format", "json", &name(&place)]).output().unwrap();
         assert_eq!(error_code(&gone), "sandbox.not_found");
     }
 }
 
 #[test]
 fn what_the_agent_has_made_is_moved_aside_when_the_sandbox_has_ended() {
-    for caller in callers("detection in a sandbox that stays") {
-        let place = Place::new(caller);
+    for (caller, runner) in everywhere("detection in a sandbox that stays") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         sandbox.prints(&["sh", "-c", "mkdir .vscode; echo '{\"tasks\":[{\"runOptions\":{\"runOn\":\"folderOpen\"}}]}' >.vscode/tasks.json"]);
         assert!(place.workspace().join(".vscode/tasks.json").exists());
-        let stopped = ours(&place, &["stop", "s"]).output().unwrap();
+        let stopped = ours(&place, &["stop", &name(&place)]).output().unwrap();
         let warned = String::from_utf8_lossy(&stopped.stderr).into_owned();
-        assert!(stopped.status.success() && warned.contains("tasks.json"), "by {caller:?}: {warned}");
+        assert!(
+            stopped.status.success() && warned.contains("tasks.json"),
+            "in {runner:?} by {caller:?}: {warned}"
+        );
         assert!(!place.workspace().join(".vscode/tasks.json").exists());
     }
 }
@@ -151,8 +157,31 @@ fn output_that_nobody_reads_holds_up_its_own_command_alone() {
             .spawn()
             .unwrap();
         assert_eq!(sandbox.prints(&["echo", "served"]), "served\n", "by {caller:?}");
-        said(&ours(&place, &["stop", "--time", "1s", "s"]).output().unwrap());
+        said(&ours(&place, &["stop", "--time", "1s", &name(&place)]).output().unwrap());
         unread.kill().unwrap();
         unread.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_command_that_was_killed_for_lack_of_memory_is_told_from_others() {
+    for (caller, runner) in everywhere("commands without memory") {
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &["--memory", "64m"]);
+        let exec = |argv: &[&str]| {
+            let output = sandbox.exec(&["--format", "json"], argv).output().unwrap();
+            let mut object: Value = serde_json::from_slice(&output.stdout).unwrap();
+            object["result"].take()
+        };
+        // A line without end, which is kept whole.
+        let hungry = exec(&["tail", "/dev/zero"]);
+        assert_ne!(hungry["code"], 0, "in {runner:?} by {caller:?}: {hungry:#}");
+        // Where nothing but a limit of each process stands in for a control group, no process is killed.
+        let has_group = caller == Caller::Root || runner == Runner::Docker;
+        assert_eq!(hungry["code"] == 137, has_group, "in {runner:?} by {caller:?}: {hungry:#}");
+        assert_eq!(hungry["oom_killed"] == true, has_group, "in {runner:?} by {caller:?}: {hungry:#}");
+        let other = exec(&["true"]);
+        assert_eq!(other["code"], 0, "in {runner:?} by {caller:?}: {other:#}");
+        assert_ne!(other["oom_killed"], true, "in {runner:?} by {caller:?}: {other:#}");
     }
 }

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::machine::callers;
 use crate::place::Place;
-use crate::{Staying, error_code, ours, said};
+use crate::{Staying, error_code, everywhere, name, ours, said, wherever};
 
 #[test]
 fn it_is_listed_and_outlives_who_made_it() {
-    for caller in callers("what is listed") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("what is listed") {
+        let place = Place::on(caller, runner);
         let list = |all: &[&str]| -> Vec<Value> {
             let words = [&["ls", "--format", "json"], all].concat();
             let object: Value = serde_json::from_str(&said(&ours(&place, &words).output().unwrap())).unwrap();
@@ -17,12 +17,12 @@ fn it_is_listed_and_outlives_who_made_it() {
         };
         assert_eq!(list(&["--all"]), [] as [Value; 0]);
         let sandbox = Staying::create(&place, &[]);
-        let [one] = &list(&[])[..] else { panic!("one by {caller:?}") };
+        let [one] = &list(&[])[..] else { panic!("one in {runner:?} by {caller:?}") };
         assert_eq!(
             (&one["name"], &one["state"], &one["commands"]),
-            (&"s".into(), &"running".into(), &0.into())
+            (&name(&place).into(), &"running".into(), &0.into())
         );
-        said(&ours(&place, &["stop", "s"]).output().unwrap());
+        said(&ours(&place, &["stop", &name(&place)]).output().unwrap());
         assert_eq!(list(&[]).len(), 0);
         assert_eq!(list(&["--all"])[0]["state"], "stopped");
         drop(sandbox);
@@ -32,8 +32,8 @@ fn it_is_listed_and_outlives_who_made_it() {
 
 #[test]
 fn its_report_says_what_nobody_watches() {
-    for caller in callers("the report of a sandbox that stays") {
-        let place = Place::new(caller);
+    for (caller, runner) in everywhere("the report of a sandbox that stays") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let report = sandbox.inspect()["report"].clone();
         let layer = |name: &str| {
@@ -47,11 +47,14 @@ fn its_report_says_what_nobody_watches() {
 
 #[test]
 fn one_of_this_name_is_reused_if_it_was_made_from_the_same() {
-    for caller in callers("reuse") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("reuse") {
+        let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &["--env", "A=1"]);
         let reuse = |flags: &[&str]| {
-            let words = [&["create", "--format", "json", "--reuse", "--name", "s"], flags].concat();
+            let name = name(&place);
+            let words =
+                [&["create", "--format", "json", "--reuse", "--name", &name], place.provider(), flags]
+                    .concat();
             ours(&place, &words).output().unwrap()
         };
         let same = reuse(&["--env", "A=1"]);
@@ -69,19 +72,22 @@ fn one_of_this_name_is_reused_if_it_was_made_from_the_same() {
 
 #[test]
 fn a_start_that_fails_leaves_no_name_taken() {
-    for caller in callers("starts that fail") {
-        let place = Place::new(caller);
+    for (caller, runner) in wherever("starts that fail") {
+        let place = Place::on(caller, runner);
         let run = |argv: &[&str]| {
-            ours(&place, &[&["run", "--detach", "--name", "s", "--"], argv].concat())
-                .output()
-                .unwrap()
-                .status
-                .code()
+            ours(
+                &place,
+                &[&["run", "--detach", "--name", &name(&place)], place.provider(), &["--"], argv].concat(),
+            )
+            .output()
+            .unwrap()
+            .status
+            .code()
         };
         assert_eq!(run(&["no-such-command"]), Some(127));
         assert_eq!(run(&["/etc/passwd"]), Some(126));
         let sandbox = Staying::create(&place, &[]);
-        assert_eq!(sandbox.inspect()["state"], "running", "by {caller:?}");
+        assert_eq!(sandbox.inspect()["state"], "running", "in {runner:?} by {caller:?}");
     }
 }
 
@@ -95,8 +101,6 @@ fn what_would_need_a_process_on_the_host_is_refused() {
         for (words, code) in [
             // Nobody watches, which a `run` with the same file has.
             (&["create", "--config", strict, "--trust"][..], "layer.unenforceable"),
-            (&["create", "--network", "allowlist", "--allow-host", "example.org"], "policy.denied"),
-            (&["create", "--provider", "local"], "policy.denied"),
             (&["run", "--detach", "--die-with-parent", "--", "true"], "usage.invalid"),
             (&["run", "--detach", "--ask", "--", "true"], "usage.invalid"),
         ] {

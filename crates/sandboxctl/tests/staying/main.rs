@@ -1,28 +1,52 @@
 //! Sandboxes that stay: made, used, looked at, ended and removed, by the real program.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
+mod again;
 mod apart;
 mod contract;
+mod copies;
 mod cut_short;
+mod defiant;
 mod ends;
+mod engines;
+mod events;
+mod library;
+mod local;
 mod logs;
 mod made;
+mod names;
+mod paused;
+mod sockets;
+mod trouble;
 
 #[path = "../support/machine.rs"]
-#[expect(dead_code, reason = "sandboxes that stay are native")]
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
 
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::machine::{Caller, Runner, callers, runners};
 use crate::place::Place;
 
 /// How long something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Every caller with everything that runs its sandboxes here, without isolation too.
+fn wherever(test: &str) -> Vec<(Caller, Runner)> {
+    let local = callers(test).into_iter().map(|caller| (caller, Runner::Local));
+    everywhere(test).into_iter().chain(local).collect()
+}
+
+/// Every caller with everything that isolates its sandboxes here.
+fn everywhere(test: &str) -> Vec<(Caller, Runner)> {
+    let all = callers(test).into_iter();
+    all.flat_map(|caller| runners(caller, test).into_iter().map(move |runner| (caller, runner))).collect()
+}
 
 /// A sandbox that stays, until this is dropped.
 struct Staying<'a> {
@@ -33,17 +57,17 @@ struct Staying<'a> {
 impl<'a> Staying<'a> {
     /// Makes one with `create`.
     fn create(place: &'a Place, flags: &[&str]) -> Self {
-        let name = "s".to_owned();
-        let words = [&["create", "--name", &name], flags].concat();
-        assert_eq!(said(&ours(place, &words).output().unwrap()), "s\n");
+        let name = name(place);
+        let words = [&["create", "--name", &name], place.provider(), flags].concat();
+        assert_eq!(said(&ours(place, &words).output().unwrap()), format!("{name}\n"));
         Self { place, name }
     }
 
     /// Makes one with `run --detach`.
     fn run(place: &'a Place, flags: &[&str], argv: &[&str]) -> Self {
-        let name = "s".to_owned();
-        let words = [&["run", "--detach", "--name", &name], flags, &["--"], argv].concat();
-        assert_eq!(said(&ours(place, &words).output().unwrap()), "s\n");
+        let name = name(place);
+        let words = [&["run", "--detach", "--name", &name], place.provider(), flags, &["--"], argv].concat();
+        assert_eq!(said(&ours(place, &words).output().unwrap()), format!("{name}\n"));
         Self { place, name }
     }
 
@@ -55,6 +79,11 @@ impl<'a> Staying<'a> {
     /// What a command in it prints.
     fn prints(&self, argv: &[&str]) -> String {
         said(&self.exec(&[], argv).output().unwrap())
+    }
+
+    /// What a script prints that knows [`PROCESSES`].
+    fn script(&self, script: &str) -> String {
+        self.prints(&["sh", "-c", &format!("{PROCESSES}\n{script}")])
     }
 
     /// What `inspect` says of it.
@@ -82,6 +111,12 @@ impl Drop for Staying<'_> {
     }
 }
 
+/// The name of the sandbox of a place. An engine has one container of each name, whoever's it is.
+fn name(place: &Place) -> String {
+    let unique = std::fs::metadata(place.path("")).unwrap().ino();
+    format!("s-{unique}")
+}
+
 /// A command of ours.
 fn ours(place: &Place, words: &[&str]) -> Command {
     let program = place.path("sandboxctl");
@@ -90,6 +125,12 @@ fn ours(place: &Place, words: &[&str]) -> Command {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
+
+/// Functions of a shell where procps is not: the processes of exactly this command line, and the parent of one.
+const PROCESSES: &str = r#"
+pids() { for p in /proc/[0-9]*; do [ "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" = "$1 " ] && echo ${p#/proc/}; done; true; }
+parent() { sed -n 's/^PPid:.//p' /proc/$1/status; }
+"#;
 
 /// What a command has printed, which has succeeded.
 fn said(output: &Output) -> String {

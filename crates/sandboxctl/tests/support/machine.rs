@@ -50,9 +50,18 @@ pub(crate) enum Runner {
     RootlessDocker,
     /// Podman: root's is that of root, everybody else's their own.
     Podman,
+    /// Nobody: without isolation, on this host itself.
+    Local,
 }
 
-/// Who can run sandboxes of this caller here.
+impl Runner {
+    /// Whether there is any isolation.
+    pub(crate) fn isolates(self) -> bool {
+        self != Self::Local
+    }
+}
+
+/// Who can run sandboxes of this caller here, isolated.
 pub(crate) fn runners(caller: Caller, test: &str) -> Vec<Runner> {
     let engines = [
         (Runner::Docker, Feature::Docker),
@@ -65,7 +74,7 @@ pub(crate) fn runners(caller: Caller, test: &str) -> Vec<Runner> {
         .filter(|(runner, _)| (*runner, caller) != (Runner::RootlessDocker, Caller::Root))
         .filter(|(runner, feature)| is_there(*feature, &format!("{test} in {runner:?} as {caller:?}")))
         .map(|(runner, _)| runner);
-    std::iter::once(Runner::Native).chain(engines).collect()
+    std::iter::once(Runner::Native).chain(engines).filter(|runner| runner.isolates()).collect()
 }
 
 /// The image that containers of the tests are made from.

@@ -9,6 +9,20 @@ use std::process::{Command, Stdio};
 
 use crate::machine::{Caller, NORMAL, Runner, image, podman};
 
+/// The variable that has every command of a fresh sandbox run as an exec in one that stays, instead.
+const STAYS: &str = "SANDBOX_TEST_STAYS";
+
+/// Makes a sandbox that stays with some flags, runs a command in it, and removes it.
+const EXEC: &str = r#"
+program=$1; shift
+flags=(); while [ "$1" != -- ]; do flags+=("$1"); shift; done; shift
+name=exec-$$-$RANDOM
+"$program" create --name "$name" "${flags[@]}" >/dev/null || exit
+"$program" exec "$name" -- "$@"; code=$?
+"$program" rm --force "$name" >/dev/null
+exit $code
+"#;
+
 /// A temporary directory that the caller owns.
 pub(crate) struct Place {
     top: tempfile::TempDir,
@@ -43,10 +57,20 @@ impl Place {
             place.give(&directory);
         }
         if runner != Runner::Native {
-            let settings = format!("[image]\nname = {:?}\n", image());
-            place.write("home/.config/sandboxctl/sandbox.toml", &settings);
+            place.configure("");
         }
         place
+    }
+
+    /// Writes the caller's own configuration, with the image of the containers.
+    pub(crate) fn configure(&self, settings: &str) -> PathBuf {
+        let image = match self.runner {
+            Runner::Native | Runner::Local => String::new(),
+            Runner::Docker | Runner::RootlessDocker | Runner::Podman => {
+                format!("[image]\nname = {:?}\n", image())
+            }
+        };
+        self.write("home/.config/sandboxctl/sandbox.toml", &format!("{image}{settings}"))
     }
 
     /// A path in the place.
@@ -84,7 +108,9 @@ impl Place {
         let groups = match self.runner {
             // Whoever may use the engine is in its group.
             Runner::Docker => ["--groups", docker.as_str()],
-            Runner::Native | Runner::RootlessDocker | Runner::Podman => ["--clear-groups", "--"],
+            Runner::Native | Runner::RootlessDocker | Runner::Podman | Runner::Local => {
+                ["--clear-groups", "--"]
+            }
         };
         let become_normal = [&["setpriv", "--reuid", &id, "--regid", &id], &groups[..]].concat();
         let start = if self.is_played() { &become_normal[..] } else { &[] };
@@ -112,7 +138,7 @@ impl Place {
                 let (home, runtime) = podman();
                 command.env("XDG_DATA_HOME", home).env("XDG_RUNTIME_DIR", runtime);
             }
-            Runner::Native | Runner::Docker | Runner::Podman => {}
+            Runner::Native | Runner::Docker | Runner::Podman | Runner::Local => {}
         }
         command
     }
@@ -134,16 +160,34 @@ impl Place {
         flags: &[impl AsRef<OsStr>],
         argv: &[impl AsRef<OsStr>],
     ) -> Vec<OsString> {
-        let provider: &[&str] = match self.runner {
-            Runner::Native => &[],
-            Runner::Docker | Runner::RootlessDocker => &["--provider", "docker"],
-            Runner::Podman => &["--provider", "podman"],
-        };
+        if command == "run" && std::env::var_os(STAYS).is_some() {
+            return self.exec(flags, argv);
+        }
         let start = [self.path("sandboxctl").into_os_string(), command.into()].into_iter();
-        let start = start.chain(provider.iter().map(OsString::from));
+        let start = start.chain(self.provider().iter().map(OsString::from));
         let flags = flags.iter().map(|flag| flag.as_ref().to_owned());
         let argv = argv.iter().map(|word| word.as_ref().to_owned());
         start.chain(flags).chain(["--".into()]).chain(argv).collect()
+    }
+
+    /// The words of a command that runs the same as an exec in a sandbox that stays.
+    fn exec(&self, flags: &[impl AsRef<OsStr>], argv: &[impl AsRef<OsStr>]) -> Vec<OsString> {
+        let start = ["bash", "-c", EXEC, "bash"].map(OsString::from).into_iter();
+        let start = start.chain([self.path("sandboxctl").into_os_string()]);
+        let start = start.chain(self.provider().iter().map(OsString::from));
+        let flags = flags.iter().map(|flag| flag.as_ref().to_owned());
+        let argv = argv.iter().map(|word| word.as_ref().to_owned());
+        start.chain(flags).chain(["--".into()]).chain(argv).collect()
+    }
+
+    /// The flags that say who runs a sandbox.
+    pub(crate) fn provider(&self) -> &'static [&'static str] {
+        match self.runner {
+            Runner::Native => &[],
+            Runner::Docker | Runner::RootlessDocker => &["--provider", "docker"],
+            Runner::Podman => &["--provider", "podman"],
+            Runner::Local => &["--provider", "local"],
+        }
     }
 
     /// Makes a file or directory the caller's.

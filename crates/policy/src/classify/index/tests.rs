@@ -30,6 +30,9 @@ fn a_list_of_merged_files_is_as_git_writes_it() {
     }
     // Of the first three, git takes `../x` for the path.
     for forged in [".\t0\t../x\0", ". 0\t../x\0", ".+0\t../x\0", "\ta", "\0", ".\ta\0", "a\ta\0", ".0 \ta\0"]
+        .into_iter()
+        // And of the first of these it makes -1.
+        .chain([".4294967295\ta\0", ".10000\ta\0", ".01\ta\0"])
     {
         let content = format!("{number}{forged}");
         assert_eq!(merged(content.as_bytes()), Err(MalformedIndex), "{forged:?}");
@@ -331,4 +334,35 @@ fn a_split_index_says_what_it_replaces_in_its_shared_one() {
     let extension = content.windows(4).position(|name| name == b"link").unwrap();
     let unlinked = [&content[..extension], b"LINK", &content[extension + 4..]].concat();
     assert_eq!(parse(&unlinked), Err(MalformedIndex));
+}
+
+/// Makes an index without entries that keeps this of conflicts.
+fn resolved(data: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(data.len()).unwrap().to_be_bytes();
+    let header = [b"DIRC".as_slice(), &2_u32.to_be_bytes(), &0_u32.to_be_bytes()].concat();
+    [header.as_slice(), b"REUC", &size, data, &[0; 20]].concat()
+}
+
+#[test]
+fn what_is_kept_of_conflicts_is_read_as_git_writes_it() {
+    let all = |content: &[u8]| staged(content, ObjectFormat::Sha1, |_, _| true, |_| None);
+    let two = [b"a/b\x00100644\x000\x00120000\x00".as_slice(), &[1; 20], &[2; 20]].concat();
+    let of = |byte: &str| byte.repeat(20);
+    assert_eq!(
+        all(&resolved(&two)).unwrap(),
+        [("a/b".into(), of("01")), ("a/b".into(), format!("{LINK}{}", of("02")))]
+    );
+    let outside = [b"../a\x00100644\x000\x000\x00".as_slice(), &[1; 20]].concat();
+    assert_eq!(parse(&resolved(&outside)).unwrap().outside, Some("../a".into()));
+    // What git reads and does not write, and what ends too early.
+    for data in [
+        [b"a\x00 100644\x000\x000\x00".as_slice(), &[1; 20]].concat(),
+        [b"a\x00+100644\x000\x000\x00".as_slice(), &[1; 20]].concat(),
+        [b"a\x00100948\x000\x000\x00".as_slice(), &[1; 20]].concat(),
+        [b"\x00100644\x000\x000\x00".as_slice(), &[1; 20]].concat(),
+        [b"a\x00100644\x000\x000\x00".as_slice(), &[1; 19]].concat(),
+        b"a\x00100644\x000\x00".to_vec(),
+    ] {
+        assert_eq!(parse(&resolved(&data)), Err(MalformedIndex), "{data:?}");
+    }
 }

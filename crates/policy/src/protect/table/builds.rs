@@ -2,9 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, ProtectRow, read_only};
-
-const RUN: FileRules = &[("*", ContentRule::Run)];
+use super::row::{FileRules, ProtectRow, RUN, read_only};
 
 const CARGO: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::CARGO))];
 

@@ -33,6 +33,8 @@ pub(crate) enum ContentRule {
     PythonVersions,
     /// Paths in `.hg` and in its store, with which Mercurial undoes a transaction.
     HgPaths,
+    /// Text that begins so, or nothing.
+    Begins(&'static str),
     /// A prompt for an agent, with a header.
     Prompt,
     /// A file of a project of `JetBrains`.

@@ -2,9 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, ProtectRow, read_only};
-
-const RUN: FileRules = &[("*", ContentRule::Run)];
+use super::row::{FileRules, ProtectRow, RUN, read_only};
 
 const AT_HOME: &str = "runs it at its start, where this is a home directory";
 

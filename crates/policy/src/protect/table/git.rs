@@ -2,12 +2,10 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, NewFiles, ProtectRow, Treatment, read_only};
+use super::row::{EXISTS, FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
 
 /// What lies in `.git` is classified by its place, wherever a repository keeps its data: see `classify/git.rs`.
 const BY_PLACE: FileRules = &[];
-
-const RUN: FileRules = &[("*", ContentRule::Run)];
 
 const HOOKS: &str = "githooks(5), gitrepository-layout(5)";
 
@@ -121,6 +119,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     hg_transaction(".hg/store/journal.backupfiles"),
     hg_transaction(".hg/store/undo"),
     hg_transaction(".hg/store/undo.backupfiles"),
+    ProtectRow {
+        path: ".hg/histedit-state",
+        program: "Mercurial",
+        effect: "unpickles it, which runs what it holds; it stays writable, and is moved aside if it is not what Mercurial writes",
+        source: "Mercurial, hgext/histedit.py",
+        treatment: Treatment::Classified(NewFiles(&[("", ContentRule::Begins("v1\n"))])),
+    },
     read_only(".hgsub", "Mercurial", "enters the repositories that it names", "hg(1), subrepos", RUN),
     read_only(".hg/sharedpath", "Mercurial", "reads `hgrc` and hooks somewhere else", "hg(1), share", RUN),
     read_only(
@@ -247,8 +252,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(".pre-commit-config.yml", "prek", "the same as `.pre-commit-config.yaml`", PREK, RUN),
-    read_only("pre_commit", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
-    read_only("pre_commit.py", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
+    // Source may be empty: Python may take bytecode for it from `__pycache__`.
+    read_only("pre_commit", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, EXISTS),
+    read_only("pre_commit.py", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, EXISTS),
     read_only("pre_commit.pyc", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
     read_only("prek.toml", "prek", "the same as `.pre-commit-config.yaml`", PREK, RUN),
     read_only(".overcommit.yml", "overcommit", AT_COMMIT, OVERCOMMIT, RUN),

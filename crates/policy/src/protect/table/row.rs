@@ -39,6 +39,12 @@ pub struct NewFiles(pub(super) FileRules);
 /// names, and an empty text the path itself.
 pub(super) type FileRules = &'static [(&'static str, ContentRule)];
 
+/// Whatever is there is run, if there is anything in it.
+pub(super) const RUN: FileRules = &[("*", ContentRule::Run)];
+
+/// The same even if it is empty. Of the source of a module of Python the bytecode may be taken from `__pycache__`, which need not be of that source (PEP 552).
+pub(super) const EXISTS: FileRules = &[("*", ContentRule::Exists)];
+
 impl ProtectRow {
     /// Returns how what is new at this path is classified, if it is.
     pub(super) fn new_files(&self) -> Option<NewFiles> {

@@ -1,11 +1,9 @@
 //! Rows of shells, of what they start by themselves, and of interpreters and debuggers.
 
 use super::content::ContentRule;
-use super::row::{FileRules, ProtectRow, read_only};
+use super::row::{FileRules, ProtectRow, RUN, read_only};
 
 const START_UP: FileRules = &[("", ContentRule::StartUp)];
-
-const RUN: FileRules = &[("*", ContentRule::Run)];
 
 const BASH: &str = "bash(1)";
 
@@ -16,10 +14,6 @@ const CSH: &str = "tcsh(1)";
 const EFFECT_AT_START: &str = "runs it at its start, where this is a home directory";
 
 const HERE: &str = "runs it when it is started in this directory";
-
-const REPL: &str = "imports it when its prompt is started in this directory";
-
-const PYTHON_PATH: &str = "Python library reference, sys.path";
 
 const ENTERED: &str = "runs it when the directory is entered";
 
@@ -153,39 +147,6 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".gdbearlyinit", "gdb", EFFECT_AT_START, "gdb(1), \"Initialization Files\"", RUN),
     read_only(".lldbinit", "lldb", HERE, "lldb(1), target.load-cwd-lldbinit", RUN),
     read_only(".pdbrc", "pdb of Python", HERE, "Python library reference, pdb", RUN),
-    // A module may be source, compiled, or a library, alone or as that of a package: `importlib.machinery.all_suffixes()`.
-    read_only("readline.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("readline.pyc", "python", REPL, PYTHON_PATH, RUN),
-    read_only("readline.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("readline.*.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("readline/__init__.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("readline/__init__.pyc", "python", REPL, PYTHON_PATH, RUN),
-    read_only("readline/__init__.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("readline/__init__.*.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("rlcompleter.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("rlcompleter.pyc", "python", REPL, PYTHON_PATH, RUN),
-    read_only("rlcompleter.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("rlcompleter.*.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("rlcompleter/__init__.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("rlcompleter/__init__.pyc", "python", REPL, PYTHON_PATH, RUN),
-    read_only("rlcompleter/__init__.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("rlcompleter/__init__.*.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_pyrepl.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_pyrepl.pyc", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_pyrepl.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_pyrepl.*.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_pyrepl/__init__.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_pyrepl/__init__.pyc", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_pyrepl/__init__.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_pyrepl/__init__.*.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_colorize.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_colorize.pyc", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_colorize.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_colorize.*.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_colorize/__init__.py", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_colorize/__init__.pyc", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_colorize/__init__.so", "python", REPL, PYTHON_PATH, RUN),
-    read_only("_colorize/__init__.*.so", "python", REPL, PYTHON_PATH, RUN),
     read_only(".byebugrc", "byebug", HERE, "byebug, README", RUN),
     read_only(".rdbgrc", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),
     read_only(".rdbgrc.rb", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),

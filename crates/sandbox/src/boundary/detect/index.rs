@@ -65,7 +65,11 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         let hidden = match &list.listed {
             ListContent::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
             ListContent::Lines(lines) => lines.clone(),
-            ListContent::Names { .. } | ListContent::TooMany | ListContent::Malformed => Vec::new(),
+            ListContent::Names { .. }
+            | ListContent::Stash
+            | ListContent::PackedStash
+            | ListContent::TooMany
+            | ListContent::Malformed => Vec::new(),
         };
         let numbers = |staged: &[Staged]| {
             let files = staged.iter().flat_map(|staged| &staged.files);
@@ -129,6 +133,9 @@ pub(crate) fn added_entries(
             // Git does not write a path that leads elsewhere, nor what cannot be read.
             ListContent::Malformed => found(unreadable, is_new),
             ListContent::TooMany => found(unreadable, Origin::Earlier),
+            ListContent::Stash => found(Reason::AppliesStash, is_new),
+            // Every branch may be in that file, so it stays.
+            ListContent::PackedStash => found(Reason::AppliesStash, Origin::Earlier),
             ListContent::Names { elsewhere } => {
                 let reason = elsewhere.iter().map(|path| Reason::NamesElsewhere { example: text(path) });
                 reason.for_each(|reason| found(reason, is_new));

@@ -82,6 +82,10 @@ pub enum ListContent {
     Names { elsewhere: Option<PathBuf> },
     /// These lines, without those that say nothing.
     Lines(Vec<String>),
+    /// A stash that git applies by itself.
+    Stash,
+    /// The same among other references.
+    PackedStash,
     /// It is too large to be read.
     TooMany,
     /// It is none that git could have written.
@@ -113,6 +117,13 @@ impl PathList {
                 ListContent::Names { elsewhere: file_lists::table_elsewhere(&up_to(file, MAX_SIZE)?) }
             }
             ListKind::Lines => ListContent::Lines(lines(&up_to(file, MAX_CONTENT as u64)?)),
+            ListKind::Stash => ListContent::Stash,
+            // Git itself packs none that is not in `refs`.
+            ListKind::Packed => {
+                let content = up_to(file, MAX_SIZE)?;
+                let is_stash = |line: &[u8]| line.ends_with(b" MERGE_AUTOSTASH");
+                content.split(|byte| *byte == b'\n').any(is_stash).then_some(ListContent::PackedStash)?
+            }
             ListKind::Index | ListKind::Merged => {
                 let content = up_to(file, MAX_SIZE + 1)?;
                 let read = match kind {
@@ -259,6 +270,10 @@ enum ListKind {
     Tables,
     /// Lines that have git show something else.
     Lines,
+    /// A stash that git applies by itself.
+    Stash,
+    /// References in one file.
+    Packed,
 }
 
 impl ListKind {
@@ -269,6 +284,8 @@ impl ListKind {
             // The name of a branch, to which `git bisect reset` goes back.
             b"BISECT_START" => Some(Self::Reference),
             b"index" => Some(Self::Index),
+            b"MERGE_AUTOSTASH" => Some(Self::Stash),
+            b"packed-refs" => Some(Self::Packed),
             b"reftable/tables.list" => Some(Self::Tables),
             _ if layout::lists_packs(in_git) => Some(Self::Packs),
             _ if name.starts_with(b"sharedindex.") => Some(Self::Index),

@@ -18,7 +18,7 @@ use crate::engine::csv::field;
 use crate::engine::image::Image;
 use crate::engine::kind::EngineKind;
 use crate::host::programs::PROXIES;
-use crate::provider::container::identity::{ContainerUser, Mounter, Namespace};
+use crate::provider::container::identity::{Mounter, Namespace};
 use crate::provider::container::rendezvous;
 use crate::provider::mount_plan::HOSTNAME;
 use crate::state::client::Client;
@@ -46,7 +46,7 @@ pub(super) const ID: &str = "sandbox.id";
 pub(super) const OWNER: &str = "sandbox.owner";
 
 /// The label with the state directory that has the record of the run, as a digest.
-const STATE: &str = "sandbox.state";
+pub(super) const STATE: &str = "sandbox.state";
 
 /// The label with the name of the sandbox.
 pub(super) const NAME: &str = "sandbox.name";
@@ -56,6 +56,31 @@ pub(super) const WORKDIR: &str = "sandbox.workdir";
 
 /// The label with the process that drives it.
 pub(super) const CLIENT: &str = "sandbox.client";
+
+/// The label with what the life of the container depends on.
+pub(super) const LIFE: &str = "sandbox.life";
+
+/// What the life of a container depends on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Life {
+    /// The process that made it.
+    OfItsClient,
+    /// Nobody: it is of a sandbox that stays.
+    Stays,
+    /// Nobody, until somebody takes it: it is made ahead.
+    Waits,
+}
+
+impl Life {
+    /// Returns the value of the label.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::OfItsClient => "client",
+            Self::Stays => "stays",
+            Self::Waits => "waits",
+        }
+    }
+}
 
 /// A run, as the labels of its containers tell it from all others: also from those of the same owner with another state
 /// directory, whose records are not here.
@@ -71,13 +96,17 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     /// Returns the labels that each of its containers has.
     pub(super) fn labels(&self) -> [String; 4] {
-        let state = Sha256::digest(self.state.as_os_str().as_bytes());
         [
             MANAGED.to_owned(),
             format!("{ID}={}", self.id.as_str()),
             format!("{OWNER}={}", self.owner),
-            format!("{STATE}={state:x}"),
+            format!("{STATE}={}", self.state_label()),
         ]
+    }
+
+    /// Returns the value of the label of its state directory.
+    pub(super) fn state_label(&self) -> String {
+        format!("{:x}", Sha256::digest(self.state.as_os_str().as_bytes()))
     }
 }
 
@@ -88,7 +117,10 @@ pub(super) struct ContainerRequest<'a> {
     pub(super) container: &'a Container,
     pub(super) image: &'a Image,
     pub(super) platform: &'a str,
-    pub(super) user: &'a ContainerUser,
+    /// User and group of the agent inside.
+    pub(super) inside: (u32, u32),
+    pub(super) namespace: Namespace,
+    pub(super) mounter: Mounter,
     pub(super) run: Run<'a>,
     pub(super) client: Client,
     /// Seconds since 1970.
@@ -99,11 +131,17 @@ pub(super) struct ContainerRequest<'a> {
     pub(super) protected: &'a [Mounts],
     /// What the engine is given by descriptor.
     pub(super) held: &'a HeldDirectories,
+    pub(super) life: Life,
 }
 
-/// Returns the name of the container. Another container may have it, so nothing is identified by it.
-fn name(plan: &Plan) -> String {
-    format!("{CONTAINER}{}", plan.name)
+/// Returns the name of the container: that of its sandbox, if it has one already. Another container may have it, so nothing is identified
+/// by it.
+fn name(wanted: &ContainerRequest<'_>) -> String {
+    let name = match wanted.life {
+        Life::OfItsClient | Life::Stays => wanted.plan.name.as_str(),
+        Life::Waits => wanted.run.id.as_str(),
+    };
+    format!("{CONTAINER}{name}")
 }
 
 /// Returns the name of the container that is created to inspect an image, and never started. No sandbox has such a name.
@@ -113,7 +151,7 @@ pub(super) fn inspection_container_name(run: &RunId) -> String {
 
 /// Returns the arguments of the engine's command.
 pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
-    let ContainerRequest { kind, plan, container, user, .. } = wanted;
+    let ContainerRequest { kind, plan, container, namespace, mounter, .. } = wanted;
     let mut words = Words(Vec::new());
 
     // 1. It goes when it ends, and the command stays until it is gone. Podman's is made first, and started by another call:
@@ -123,11 +161,12 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
         EngineKind::Podman => words.add(["create"]),
     }
     words.add(["--rm", "--pull=never", "--log-driver=none"]);
-    words.pair("--name=", name(plan));
+    words.pair("--name=", name(wanted));
     let more = [
         format!("{NAME}={}", plan.name),
         format!("{WORKDIR}={}", plan.agent.workdir.to_string_lossy()),
         format!("{CLIENT}={}", wanted.client),
+        format!("{LIFE}={}", wanted.life.label()),
         format!("sandbox.created={}", wanted.created),
     ];
     for label in wanted.run.labels().into_iter().chain(more) {
@@ -141,13 +180,13 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     words.pair("--entrypoint=", point.join(rendezvous::PROGRAM));
 
     // 3. The agent from the start, without any right to be somebody else.
-    let (uid, gid) = user.inside;
+    let (uid, gid) = wanted.inside;
     words.pair("--user=", format!("{uid}:{gid}"));
     words.add(["--cap-drop=ALL", "--security-opt=no-new-privileges"]);
     // Where SELinux keeps containers from the files of users, it would keep this one from what it shares, and relabelling
     // changes the files for everybody else. Landlock confines the agent to them.
     words.add(["--security-opt=label=disable"]);
-    match (user.namespace, kind) {
+    match (namespace, kind) {
         (Namespace::Host, EngineKind::Docker) => words.add(["--userns=host"]),
         (Namespace::Own, _) => words.pair("--userns=", format!("keep-id:uid={uid},gid={gid}")),
         (Namespace::Host | Namespace::Engine, _) => {}
@@ -180,7 +219,7 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
 
     // 6. What there is to see: the image, read-only; room to write that ends with the container; the boundaries.
     words.add(["--read-only"]);
-    let memory = match user.namespace {
+    let memory = match namespace {
         Namespace::Host => TmpfsMemory::Counted,
         // A rootless engine may have no control groups, and leaves limits out without a word.
         Namespace::Engine | Namespace::Own => {
@@ -223,7 +262,7 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(wanted.protected).collect();
     boundaries.sort_by_key(|(boundary, _)| boundary.guest.components().count());
     for (boundary, protected) in boundaries {
-        match user.mounter {
+        match mounter {
             // Here is where.
             Mounter::Client => words.place(wanted.kind, &boundary.guest, boundary.kind),
             Mounter::Engine | Mounter::EngineByDescriptor => {
@@ -241,6 +280,18 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     words.add([wanted.image.id.as_str(), RENDEZVOUS_ARGUMENT]);
     words.0.push(point.into());
     words.0
+}
+
+/// Lists what makes two containers alike but for what is protected in shared directories: what the engine is told, without what says
+/// whose it is, and which one.
+pub(super) fn in_common(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
+    let point = rendezvous::point(wanted.run.id);
+    let is_own = |word: &OsString| {
+        let word = word.as_bytes();
+        let has = |what: &[u8]| word.windows(what.len()).any(|part| part == what);
+        word.starts_with(b"--label=") || word.starts_with(b"--name=") || has(point.as_os_str().as_bytes())
+    };
+    run(wanted).into_iter().filter(|word| !is_own(word)).collect()
 }
 
 /// Lists where else the engine may mount something: what the image requests, and what is mounted in shared directories on
@@ -384,7 +435,6 @@ mod tests {
     use policy::rules::limits::Limits;
 
     use super::*;
-    use crate::session::agent::Agent;
 
     const ID: FileId = FileId { device: 1, inode: 2 };
 
@@ -426,6 +476,7 @@ mod tests {
             container: None,
             network,
             limits: Limits { memory: Some(Bytes(1 << 20)), cpus: Some(MilliCpus(1500)), ..Limits::default() },
+            pool: None,
             protect: Protect::NOTHING,
             lifecycle: policy::plan::Lifecycle::default(),
             layers: std::collections::BTreeMap::new(),
@@ -445,8 +496,6 @@ mod tests {
             annotations: std::collections::BTreeMap::new(),
             unfetched: None,
         };
-        let user =
-            ContainerUser { agent: Agent::for_test(1001), inside, namespace, mounter: Mounter::Engine };
         let protected = [Mounts::default(), Mounts { pins: vec![".git".into()], ..Mounts::default() }];
         let wanted = ContainerRequest {
             kind,
@@ -454,7 +503,9 @@ mod tests {
             container: &container,
             image: &image,
             platform: "linux/amd64",
-            user: &user,
+            inside,
+            namespace,
+            mounter: Mounter::Engine,
             run: Run {
                 id: &RunId::generate().unwrap(),
                 owner: 1001,
@@ -466,6 +517,7 @@ mod tests {
             rendezvous: Path::new("/state/rendezvous"),
             protected: &protected,
             held: &HeldDirectories::default(),
+            life: Life::OfItsClient,
         };
         run(&wanted).into_iter().map(|word| word.into_string().unwrap()).collect()
     }

@@ -24,7 +24,7 @@ use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
 use crate::provider::launch::Exec;
 use crate::session::attendance::{Attendance, refuse_deserted};
-use crate::session::environment::umask;
+use crate::session::environment::{add_of_proxy, environment_in_image, umask};
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Notice, Outcome};
 use crate::session::streams::{OwnTerminal, Owner, Streams};
@@ -34,7 +34,6 @@ use crate::host::terminal::Signals;
 
 use crate::session::held_secrets::HeldSecrets;
 
-mod environment;
 mod socket;
 
 /// How long an engine may take to notice that a container, or the entrypoint in it, has ended.
@@ -56,9 +55,11 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let image = engine
         .image(seen.image())?
         .ok_or_else(|| EngineError::NoImage { kind: engine.kind(), image: seen.image().to_owned() })?;
+    let mut env = environment_in_image(plan, &image.config.env, &secrets);
+    add_of_proxy(&mut env, plan, &secrets, variables)?;
     let spec = ExecSpec {
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: environment::of(plan, &image, &secrets, variables)?,
+        env,
         workdir: plan.agent.workdir.clone(),
         umask: umask().map_err(StartError::step("reading the umask of this process"))?,
         process_limits: ProcessLimits::of(&plan.limits),
@@ -139,7 +140,9 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     drop(terminal);
     let duration = began.elapsed();
     let ended = ended?;
-    if ended.shortages.contains(&Shortage::Memory) {
+    // Whether the container has a limit, only what it was made from would say.
+    let oom_killed = ended.shortages.contains(&Shortage::Memory).then_some(true);
+    if oom_killed.is_some() {
         // How much that is was said when the container was started.
         notice(Notice::Warning(
             "the limit of memory of the container was reached, and a process in it was killed".into(),
@@ -147,7 +150,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     }
     // What the engine has kept of it goes when its command ends by itself.
     let _ = running.borrow_mut().wait(Deadline::after(ENDING));
-    Ok(Outcome { output: ended.output, ..Outcome::of(ended.end, duration) })
+    Ok(Outcome { output: ended.output, oom_killed, ..Outcome::of(ended.end, duration) })
 }
 
 /// Returns who the agent is on the host: in a user namespace it is the caller.

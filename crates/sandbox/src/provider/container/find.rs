@@ -12,16 +12,14 @@ use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::provider::container::inspect::{ContainerInspect, Phase, inspect};
 use crate::provider::container::{arguments, rendezvous};
+use crate::state::pool::Pool;
 use crate::state::record::RunId;
 
 /// How long an engine may take to call a container running whose agent has started.
-const STARTING: Duration = Duration::from_secs(5);
+pub(super) const STARTING: Duration = Duration::from_secs(5);
 
 /// Between two looks at it.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-
-/// In the order in which they are asked.
-const ALL: [EngineKind; 2] = [EngineKind::Docker, EngineKind::Podman];
 
 /// What a sandbox is looked for by.
 pub struct SandboxQuery<'a> {
@@ -46,6 +44,8 @@ pub struct FoundSandbox {
     pub(crate) place: PathBuf,
     pub(super) seen: ContainerInspect,
     name: String,
+    /// Where its first command started, if it was made ahead and its label says nothing of that.
+    workdir: Option<String>,
 }
 
 /// Why none was found.
@@ -82,16 +82,21 @@ impl FoundSandbox {
         &self.name
     }
 
+    /// Returns the run that it is of.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
     /// Returns the directory in which its first command started, if that is known.
     pub fn workdir(&self) -> Option<&str> {
-        self.seen.workdir()
+        self.workdir.as_deref().or_else(|| self.seen.workdir())
     }
 }
 
 /// Finds a sandbox.
 pub fn find(query: &SandboxQuery<'_>) -> Result<FoundSandbox, FindError> {
     let (mut asked, mut unasked, mut found) = (Vec::new(), Vec::new(), Vec::new());
-    for kind in ALL.into_iter().filter(|kind| query.engine.is_none_or(|only| only == *kind)) {
+    for kind in EngineKind::ALL.into_iter().filter(|kind| query.engine.is_none_or(|only| only == *kind)) {
         match Engine::find(kind, query.engines).and_then(|engine| find_in(&engine, query)) {
             Ok(more) => {
                 asked.push(kind);
@@ -125,10 +130,31 @@ fn find_by(
     query: &SandboxQuery<'_>,
     name: &str,
 ) -> Result<Option<FoundSandbox>, EngineError> {
+    if let Some(found) = find_labelled(engine, query, name, (arguments::NAME, name))? {
+        return Ok(Some(found));
+    }
+    // The label of one that was made ahead is not the name that it has got since.
+    let taken = || Pool::open(query.own, query.owner).and_then(|pool| pool.taken_as(name));
+    let taken = if Pool::is_usable(query.owner) { taken().unwrap_or_default() } else { Vec::new() };
+    for (run, workdir) in taken {
+        if let Some(found) = find_labelled(engine, query, name, (arguments::ID, run.as_str()))? {
+            return Ok(Some(FoundSandbox { workdir: Some(workdir), ..found }));
+        }
+    }
+    Ok(None)
+}
+
+/// Searches for a container of the owner's with a label.
+fn find_labelled(
+    engine: &Engine,
+    query: &SandboxQuery<'_>,
+    name: &str,
+    (label, value): (&str, &str),
+) -> Result<Option<FoundSandbox>, EngineError> {
     let labels = [
         format!("label={}", arguments::MANAGED),
         format!("label={}={}", arguments::OWNER, query.owner.uid),
-        format!("label={}={name}", arguments::NAME),
+        format!("label={label}={value}"),
     ];
     let filters = labels.iter().flat_map(|label| ["--filter", label]);
     let words = ["ps", "--all", "--no-trunc", "--quiet"];
@@ -143,7 +169,8 @@ fn find_by(
                 Phase::Runs => {
                     let (id, name) = (id.to_owned(), name.to_owned());
                     let (engine, place) = (engine.clone(), rendezvous::path_of(query.own, &run));
-                    return Ok(Some(FoundSandbox { engine, id, run, place, seen, name }));
+                    let workdir = None;
+                    return Ok(Some(FoundSandbox { engine, id, run, place, seen, name, workdir }));
                 }
                 // Our PID 1 is faster than the engine's books.
                 Phase::Starts => starting = true,
@@ -183,13 +210,16 @@ mod tests {
             let unasked = unasked.iter().map(absent).collect();
             FindError::Nowhere { name: "w".to_owned(), asked: asked.to_vec(), unasked }.to_string()
         };
-        assert_eq!(nowhere(&ALL, &[]), "no sandbox named \"w\" of yours runs in docker or podman");
+        assert_eq!(
+            nowhere(&EngineKind::ALL, &[]),
+            "no sandbox named \"w\" of yours runs in docker or podman"
+        );
         assert_eq!(
             nowhere(&[EngineKind::Docker], &[EngineKind::Podman]),
             "no sandbox named \"w\" of yours runs in docker, and others do not answer: there is no `podman` command in PATH"
         );
         assert_eq!(
-            nowhere(&[], &ALL),
+            nowhere(&[], &EngineKind::ALL),
             "no sandbox named \"w\" of yours runs in an engine that answers: there is no `docker` command in PATH; there \
              is no `podman` command in PATH"
         );

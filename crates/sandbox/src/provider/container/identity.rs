@@ -8,6 +8,7 @@
 //! | rootless Docker | its user | container 0, which is that user outside | the user |
 //! | rootless Podman | its user | 1000, which is that user outside | the user |
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use confine::protocol::{AGENT_ID, UserNamespace};
@@ -114,6 +115,12 @@ pub(crate) fn choose(
 }
 
 impl ContainerUser {
+    /// Becomes the user of a sandbox that was made ahead, whose id is locked through this.
+    pub(super) fn take(&mut self, uid: u32, lock: OwnedFd) {
+        self.agent = Agent::shared(uid, lock);
+        self.inside = (uid, uid);
+    }
+
     /// Reports the layer. Which user of the host PID 1 is, is known from its socket.
     pub(crate) fn report(&self) -> Finding {
         let uid = self.agent.uid;

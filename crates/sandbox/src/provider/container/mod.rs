@@ -3,42 +3,40 @@
 //! `docs/containers.md` lists the same steps in the same order.
 
 use std::io;
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
-use confine::protocol::{InitSpec, Request};
+use confine::protocol::{ControlSocket, InitSpec, KillSource, Request};
 use confine::report::{Finding, Report, Status};
 use policy::plan::Layer;
-use policy::rules::network::egress::DNS;
 
-use self::arguments::{ContainerRequest, Run};
-use self::directories::HeldDirectories;
+use self::arguments::Life;
+use self::base::{Base, Making, Wanted};
 use self::identity::Mounter;
-use self::rendezvous::{InitConnection, RendezvousDir};
+use self::pool::Member;
+use self::rendezvous::InitConnection;
 use self::started::Started;
 use super::init_spec::refuse_missing;
-use crate::engine::error::EngineError;
-use crate::engine::kind::EngineKind;
-use crate::engine::words::FailureCause;
-use crate::engine::{self, Engine, image};
 use crate::host::terminal::Signals;
-use crate::provider::launch::Launch;
+use crate::provider::launch::{Launch, Launched};
+use crate::provider::staying::{self, Began};
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::Boundaries;
 use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{InitIds, Notice, Outcome};
-use crate::session::sockets;
+use crate::session::outcome::{InitIds, Notice, Outcome, oom_killed};
+use crate::session::sockets::{self, process::RelayProcess};
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
-use crate::state::client::Client;
 use crate::state::directory::StateDir;
+use crate::state::pool::{Claim, Pool, Temperature};
 use crate::state::record::{RunId, Runs};
+use crate::state::sandboxes::StartedRecord;
 use crate::state::walks::Walks;
 
 mod arguments;
+mod base;
 mod directories;
 pub(super) mod exec;
 pub mod find;
@@ -46,29 +44,31 @@ mod identity;
 mod init_spec;
 mod inspect;
 mod mounts;
+mod pool;
 mod rendezvous;
 mod rootfs;
 mod started;
 mod sweep;
 mod unsupported;
 
-/// How much longer for each volume: Docker writes several files for one.
-const EACH_VOLUME: Duration = Duration::from_millis(500);
+pub(super) use self::pool::{drain, fill};
+pub(super) use self::sweep::remover;
 
-/// Runs a plan to its end.
-pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
+/// Runs a plan to its end, or until its sandbox stays.
+pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let Launch {
         plan,
         secrets,
         streams,
         passed,
         early: _,
-        stay: _,
+        stay,
         caller,
         state,
         own,
         locks,
         egress,
+        relay: relay_program,
         renew,
         engines,
         parent,
@@ -76,74 +76,54 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     } = launch;
 
     // 1. What no engine can do is refused before anything is touched.
+    let asked = Instant::now();
     let container = unsupported::refuse_unsupported(plan)?;
+    stay.map_or(Ok(()), |_| staying::refuse_unsupported(plan))?;
+    let streams = stay.map_or(streams, staying::stdio);
+    let wanted = Wanted { plan, container, caller, state, own, locks };
 
-    // 2. An engine that answers.
-    let kind = EngineKind::of(plan.provider);
-    let engine = Engine::find(kind, engines)?;
+    // 2., 3. and 4. are those of everything that is made of an image.
+    let mut base = Base::find(wanted, engines, notice)?;
+    refuse_deserted(parent)?;
 
-    // 3. Who the agent is, on the host and inside.
-    let user = identity::choose(&engine, container, caller, locks)?;
-    unsupported::refuse_no_exec(plan, kind, user.mounter)?;
+    // 5. A container that was made ahead, if one waits.
+    let state_directory = StateDir::open(state, caller)?;
+    let pool = plan.pool.filter(|_| Pool::is_usable(caller)).map(|_| Pool::within(&state_directory));
+    let pool = pool.transpose()?;
+    let member = pool.as_ref().map_or(Ok(None), |pool| pool::take(pool, &mut base, wanted))?;
+    let base = base;
+    let Base { engine, user, image, .. } = &base;
 
-    // 4. Where its streams lead.
+    // 6. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, user.agent.owner(), caller)?;
     streams.pass(plan, passed, user.agent.owner())?;
     let terminal = streams.open_terminal(user.agent.owner())?;
 
-    // 5. The image. It is fetched now or not at all.
-    let image = engine.provide(&container.image, container.pull, container.platform.as_deref())?;
-    let platform = container.platform.clone().unwrap_or_else(|| format!("linux/{}", image.architecture));
-    let architecture = platform.rsplit('/').next().unwrap_or_default();
-    image::refuse_foreign(Path::new("/"), &container.image, architecture)?;
-    if container.platform.is_none() && !image.is_for(None) {
-        notice(Notice::Warning(format!(
-            "{kind} has image {} for {platform} only, which is emulated here",
-            container.image
-        )));
-    }
-    unsupported::refuse_volumes(plan, &container.image, &image)?;
-    unsupported::refuse_missing_mount_points(plan, caller)?;
-    refuse_deserted(parent)?;
-
     // The values of secrets: what reads them, which may take long, runs before anything is searched.
     let mut secrets = HeldSecrets::read(plan, secrets)?;
 
-    // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
+    // 7. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
-    let state_directory =
-        StateDir::open(state, caller).map_err(|error| StartError::recorded(error.into()))?;
     let runs = Runs::open(&state_directory).map_err(StartError::recorded)?;
-    let walks = Walks::open(&state_directory).map_err(|error| StartError::recorded(error.into()))?;
-    let id = RunId::generate().map_err(StartError::recorded)?;
-    let left = sweep::sweep(&runs, &engine, state, own, notice)?;
-    let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, Some(sweep::placed(&engine)), &left)?;
+    let walks = Walks::open(&state_directory)?;
+    let id = match &member {
+        Some(member) => member.taken.record.id.clone(),
+        None => RunId::generate().map_err(StartError::recorded)?,
+    };
+    let left = sweep::sweep(&runs, engine, state, own, notice)?;
+    let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, Some(sweep::placed(engine)), &left)?;
     boundaries.warn(notice);
-
-    // What the engine would reach for in the image is looked at by the engine itself, once for each image. A container that
-    // is made for that goes with the record of this run.
-    let guests = plan.boundaries.iter().map(|boundary| boundary.guest.clone());
-    let temporary = arguments::TMPFS_PATHS.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
-    let places: Vec<PathBuf> = guests.chain(temporary).chain(image.config.volumes()).collect();
-    rootfs::refuse_unfit(&rootfs::ImageToCheck {
-        engine: &engine,
-        image: &image,
-        platform: &platform,
-        run: &id,
-        places: &places,
-        state,
-        owner: caller,
-        own,
-    })?;
-
-    // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
-    let files = [
-        ("passwd", user.passwd(policy::config::defaults::HOME)),
-        ("group", user.group()),
-        ("resolv.conf", format!("nameserver {}\n", DNS.ip())),
-    ];
-    let rendezvous = RendezvousDir::prepare(own, &id, &files)
-        .map_err(StartError::step("creating the rendezvous directory"))?;
+    let shared = mounts::expected(plan, caller, boundaries.mounts())?;
+    let member = match member {
+        Some(member) if !pool::fits(&member, plan, boundaries.mounts(), &shared)? => {
+            pool::discard(member, &base, wanted)?;
+            None
+        }
+        member => member,
+    };
+    if member.is_none() {
+        base.refuse_unfit(wanted, &id)?;
+    }
 
     let complete = |report: &mut Report| {
         report.add(user.report());
@@ -154,76 +134,49 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         });
         boundaries.complete(report);
         sockets::complete(&plan.sockets, report);
+        if stay.is_some() {
+            staying::complete(plan, report);
+        }
     };
     let mut outside = Report::default();
     complete(&mut outside);
-    let mut mounts = mounts::expected(plan, caller, boundaries.mounts())?;
-    mounts.extend(
-        rendezvous
-            .mounts(&id, &plan.network)
-            .map_err(StartError::step("inspecting the rendezvous directory"))?,
-    );
     refuse_missing(plan, &outside)?;
-    let held = match user.mounter {
-        Mounter::EngineByDescriptor => HeldDirectories::open(plan, caller, boundaries.mounts())?,
-        Mounter::Client | Mounter::Engine => HeldDirectories::default(),
-    };
 
     // The egress proxy starts meanwhile: PID 1 gives it listeners later.
     let mut egress =
         EgressProxy::start(plan, egress, &user.agent, secrets.take_routes(), &state_directory, &id)?;
 
-    // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
-    let run = Run { id: &id, owner: caller.uid, state, own };
-    let words = arguments::run(&ContainerRequest {
-        kind,
-        plan,
-        container,
-        image: &image,
-        platform: &platform,
-        user: &user,
-        run,
-        client: Client::this().map_err(|error| StartError::recorded(error.into()))?,
-        created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-        rendezvous: rendezvous.path(),
-        protected: boundaries.mounts(),
-        held: &held,
-    });
+    // 8. The engine makes the container and starts PID 1 in it, which comes to meet us. One that was taken has one already.
     let leave = || boundaries.leave_record();
-    let not_for_platform = |error: StartError| match error {
-        StartError::Engine(EngineError::Refused { kind, cause: Some(FailureCause::NoImage), .. }) => {
-            let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
-            EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
-        }
-        error => error,
-    };
-    let mut started = Started::run(&engine, &words, run, &rendezvous, &leave).map_err(not_for_platform)?;
-    let patience = engine::START + EACH_VOLUME.saturating_mul(u32::try_from(held.len()).unwrap_or(u32::MAX));
-    let InitConnection { mut control, uid, groups, pid } =
-        started.wait_for_init(&rendezvous, patience, parent).map_err(not_for_platform)?;
-    held.check(plan, caller, boundaries.mounts())?;
-    drop(held);
-    if uid != user.agent.uid {
-        return Err(StartError::refused(
-            format!("an agent that is user {} on the host", user.agent.uid),
-            format!("the engine has made it user {uid}"),
-            "look for user namespaces in the engine's settings (userns-remap)",
-        ));
-    }
-    if let Some(other) = groups.iter().find(|group| **group != user.agent.gid) {
-        return Err(StartError::refused(
-            format!("an agent that is in group {} alone on the host", user.agent.gid),
-            format!("the engine has put it into group {other} too, whose files would be open to it"),
-            "look for additional groups in the engine's settings, and for a wrapper of its command",
-        ));
-    }
+    let (mut started, _listener, taken, rendezvous, init) =
+        if let Some(Member { taken, control, rendezvous }) = member {
+            taken.claim(&Claim::of(plan))?;
+            let (agent, pid) = (taken.record.agent, taken.record.pid);
+            let init = InitConnection { control, uid: agent.uid, groups: vec![agent.gid], pid };
+            let started = Started::taken(engine, wanted.run(&id), &leave);
+            (started, None, Some(taken), rendezvous, init)
+        } else {
+            let (rendezvous, listener) = base.prepare_rendezvous(own, &id)?;
+            let held = base.held(wanted, boundaries.mounts())?;
+            let making = Making {
+                protected: boundaries.mounts(),
+                held: &held,
+                rendezvous: rendezvous.path(),
+                life: if stay.is_some() { Life::Stays } else { Life::OfItsClient },
+            };
+            let (started, init) = base.start(wanted, &id, &making, &listener, parent, &leave)?;
+            (started, Some(listener), None, rendezvous, init)
+        };
+    let start = if taken.is_some() { Temperature::Warm } else { Temperature::Cold };
+    let InitConnection { mut control, pid, .. } = init;
+    let mounts = base::with_rendezvous(shared, &rendezvous, &id, plan)?;
 
     // 9. Where this process is root it mounts the shared directories itself: with the owner mapped where the agent is nobody,
     //    and so that no link on the way to a mount point is followed.
     if user.mounter == Mounter::Client {
         let container = rendezvous.distinct_mount(&id);
         let container = container.map_err(StartError::step("inspecting the rendezvous directory"))?;
-        mounts::mount_ourselves(plan, &user, caller, boundaries.mounts(), pid, container)?;
+        mounts::mount_ourselves(plan, user, caller, boundaries.mounts(), pid, container)?;
     }
 
     // 10. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
@@ -235,24 +188,65 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
-    let spec = init_spec::of(plan, &image, &user, &secrets, &streams, terminal.as_ref(), mounts)?;
+    let command = init_spec::command(plan, image, &secrets, &streams, terminal.as_ref(), stay)?;
+    let spec = init_spec::of(plan, image, user, command, &streams, terminal.as_ref(), mounts)?;
     let spec = InitSpec { interception, ..spec };
+    if let Some(stay) = stay {
+        // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
+        // this process, and PID 1 with it.
+        drop(signals);
+        let new = staying::begin(stay, plan, &id, caller, user.agent.user(), image.config.env.clone())?;
+        let mut relay = RelayProcess::prepare(plan, relay_program, caller)?;
+        let lifeline = relay.as_ref().and_then(RelayProcess::lifeline);
+        let held = staying::held(&stay, &new, [boundaries.lock(), user.agent.lock(), lifeline]);
+        let spec = InitSpec { stay: Some(staying::spec(stay, held.len(), KillSource::Inside)?), ..spec };
+        let own = staying::descriptors(&new, None, &held, &streams.logged);
+        let port = egress.as_mut().and_then(EgressProxy::take_port);
+        let port_fd = port.as_ref().map(AsFd::as_fd);
+        let descriptors: Vec<_> = own.into_iter().chain(streams.inside()).chain(port_fd).collect();
+        send(&mut control, spec, &descriptors)?;
+        drop((descriptors, held, secrets));
+        drop(port);
+        streams.close_inside();
+        let (began, mut report) = staying::wait(&mut control, plan, egress.as_mut(), relay.as_mut())?;
+        complete(&mut report);
+        return match began {
+            Began::Ended(end) => {
+                started.finish();
+                drop((started, rendezvous, taken));
+                let detected = boundaries.close(notice).detected;
+                Ok(Launched::ended(Outcome { report, detected, ..Outcome::of(end, Duration::ZERO) }))
+            }
+            Began::Ready => {
+                notice(Notice::Started(report.clone()));
+                let pool = pool.as_ref().map(|pool| pool::note(pool, start, asked.elapsed()));
+                let started_record = StartedRecord { pid: (pid > 0).then_some(pid), report, pool };
+                let record = staying::started(new, started_record, notice)?;
+                staying::leave(&mut control)?;
+                boundaries.leave_record();
+                egress.into_iter().for_each(EgressProxy::leave);
+                relay.into_iter().for_each(RelayProcess::leave);
+                started.leave();
+                rendezvous.leave();
+                drop(taken);
+                base.user.agent.leave();
+                Ok(Launched::Stays(Box::new(record)))
+            }
+        };
+    }
     let relay = streams.relay(terminal.as_ref())?;
     let port = egress.as_mut().and_then(EgressProxy::take_port);
     let port_fd = port.as_ref().map(AsFd::as_fd);
     let descriptors: Vec<_> = streams.passed().chain(streams.inside()).chain(port_fd).collect();
-    let sent = control.send(&Request::Start(Box::new(spec)), &descriptors);
+    let sent = send(&mut control, spec, &descriptors);
     drop(port);
-    match sent {
-        // It has gone already, and says why, if anything does.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        sent => sent.map_err(StartError::step("sending the init spec"))?,
-    }
+    sent?;
     drop(secrets);
     streams.close_inside();
 
     // 12. The sandbox lives until the agent ends, its time is over, or we are told to end it.
     let began = Instant::now();
+    let pool = pool.as_ref().map(|pool| pool::note(pool, start, asked.elapsed()));
     let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
     let watch = Watch {
         provider: plan.provider,
@@ -281,12 +275,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     }
     drop(started);
     drop(rendezvous);
+    drop(taken);
     let egress = egress.and_then(|egress| egress.finish(notice));
     let last = boundaries.close(notice);
     let mut ended = ended?;
     ended.tell_shortages(plan, notice);
     last.complete(&mut ended.report);
-    Ok(Outcome {
+    let oom_killed = oom_killed(&ended.shortages, &ended.report);
+    Ok(Launched::ended(Outcome {
         end: ended.end,
         report: ended.report,
         init: Some(InitIds { pid: (pid > 0).then_some(pid), namespaces: ended.namespaces }),
@@ -294,6 +290,21 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         detected: last.detected,
         egress,
         usage: None,
+        oom_killed,
         duration,
-    })
+        pool,
+    }))
+}
+
+/// Sends PID 1 its init spec.
+fn send(
+    control: &mut ControlSocket,
+    spec: InitSpec,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), StartError> {
+    match control.send(&Request::Start(Box::new(spec)), descriptors) {
+        // It has gone already, and says why, if anything does.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        sent => sent.map_err(StartError::step("sending the init spec")),
+    }
 }

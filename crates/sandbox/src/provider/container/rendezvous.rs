@@ -45,15 +45,15 @@ pub(crate) const PROGRAM: &str = "entrypoint";
 /// A directory there that stays empty, to cover others with.
 pub(crate) const EMPTY: &str = "empty";
 
-/// A rendezvous point, which goes with this.
-pub(crate) struct RendezvousDir {
-    place: TemporaryDir,
+/// A rendezvous directory, finished or not. It goes with this.
+pub(crate) struct RendezvousDir(PathBuf);
+
+/// Where PID 1 is waited for in such a directory.
+pub(crate) struct RendezvousListener {
+    socket: PathBuf,
     listener: UnixListener,
     lock: File,
 }
-
-/// What is in the file system, finished or not. It goes with this.
-struct TemporaryDir(PathBuf);
 
 /// Who has connected.
 pub(super) struct InitConnection {
@@ -68,12 +68,16 @@ pub(super) struct InitConnection {
 }
 
 impl RendezvousDir {
-    /// Makes one, with these files besides the program.
-    pub(crate) fn prepare(own: &Path, run: &RunId, files: &[(&str, String)]) -> io::Result<Self> {
+    /// Makes one, with these files besides the program, and waits in it for PID 1.
+    pub(crate) fn prepare(
+        own: &Path,
+        run: &RunId,
+        files: &[(&str, String)],
+    ) -> io::Result<(Self, RendezvousListener)> {
         // Only this process's user may pass here; whoever lives in the container sees the inner directory alone.
         StateDir::open(&own.join(ALL), Identity::own()).map_err(io::Error::other)?;
-        let place = TemporaryDir(path_of(own, run));
-        let TemporaryDir(path) = &place;
+        let place = Self(path_of(own, run));
+        let Self(path) = &place;
         let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(path))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new().mode(0o755).create(path)?;
@@ -91,12 +95,18 @@ impl RendezvousDir {
         listener.set_nonblocking(true)?;
         // To connect is to write. Who may pass the outer directory is all that counts.
         fs::set_permissions(&short, fs::Permissions::from_mode(0o666))?;
-        Ok(Self { place, listener, lock })
+        let socket = path.join(RENDEZVOUS_SOCKET);
+        Ok((place, RendezvousListener { socket, listener, lock }))
+    }
+
+    /// Takes over the one that another client has left to a container.
+    pub(super) fn left(own: &Path, run: &RunId) -> Self {
+        Self(path_of(own, run))
     }
 
     /// Returns the directory that the container sees.
     pub(crate) fn path(&self) -> &Path {
-        &self.place.0
+        &self.0
     }
 
     /// Lists which of its files are mounted where in the container.
@@ -118,6 +128,13 @@ impl RendezvousDir {
         Ok(DistinctMount { path: point(run), file: file_id(open(self.path())?)? })
     }
 
+    /// Leaves the directory to a container that stays, which has it mounted. The next command after its end removes it.
+    pub(super) fn leave(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl RendezvousListener {
     /// Duplicates the lock. While any duplicate is open, others see that the directory is still needed.
     pub(crate) fn lock(&self) -> io::Result<File> {
         self.lock.try_clone()
@@ -130,7 +147,7 @@ impl RendezvousDir {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
         };
-        fs::remove_file(self.path().join(RENDEZVOUS_SOCKET))?;
+        fs::remove_file(&self.socket)?;
         let peer = getsockopt(&stream, PeerCredentials)?;
         let control = ControlSocket::from(OwnedFd::from(stream));
         let mut groups = control.peer_groups()?;
@@ -139,13 +156,13 @@ impl RendezvousDir {
     }
 }
 
-impl AsFd for RendezvousDir {
+impl AsFd for RendezvousListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 }
 
-impl Drop for TemporaryDir {
+impl Drop for RendezvousDir {
     fn drop(&mut self) {
         // What stays is found by the next command.
         let _ = fs::remove_dir_all(&self.0);

@@ -1,6 +1,7 @@
 //! A container that was started: the engine's command that runs it, until PID 1 has come and until it is gone.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::AsFd;
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,8 +11,9 @@ use rustix::event::PollFlags;
 use tracing::debug;
 
 use super::arguments::Run;
-use super::rendezvous::{InitConnection, RendezvousDir};
-use super::{inspect, sweep};
+use super::inspect::Phase;
+use super::rendezvous::{InitConnection, RendezvousListener};
+use super::{find, inspect, sweep};
 use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
 use crate::engine::{self, Engine};
@@ -25,7 +27,10 @@ use crate::session::error::StartError;
 pub(super) struct Started<'a> {
     engine: &'a Engine,
     run: Run<'a>,
-    command: Running,
+    /// The engine's command that runs it; `None` where another client has started it.
+    command: Option<Running>,
+    /// The container, where its id is known.
+    container: Option<String>,
     is_gone: bool,
     /// Leaves it to the next command.
     leave: &'a dyn Fn(),
@@ -36,7 +41,7 @@ impl<'a> Started<'a> {
         engine: &'a Engine,
         words: &[OsString],
         run: Run<'a>,
-        rendezvous: &RendezvousDir,
+        rendezvous: &RendezvousListener,
         leave: &'a dyn Fn(),
     ) -> Result<Self, StartError> {
         let failed = |source| EngineError::Call { kind: engine.kind(), source };
@@ -49,6 +54,7 @@ impl<'a> Started<'a> {
             command.args(words).stdin(rendezvous.lock().map_err(failed)?);
             Ok::<_, EngineError>(command)
         };
+        let mut known = None;
         let start;
         let words = match engine.kind() {
             EngineKind::Docker => words,
@@ -61,6 +67,7 @@ impl<'a> Started<'a> {
                     }
                 })?;
                 start = ["start", "--attach", "--sig-proxy=false", &container].map(OsString::from);
+                known = Some(container);
                 &start[..]
             }
         };
@@ -69,24 +76,30 @@ impl<'a> Started<'a> {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         debug!(arguments = ?command.get_args(), "calls {}", engine.kind());
         let command = Running::spawn(&mut command, Group::Own).map_err(failed)?;
-        Ok(Self { engine, run, command, is_gone: false, leave })
+        Ok(Self { engine, run, command: Some(command), container: known, is_gone: false, leave })
+    }
+
+    /// Takes over a container that another client has started, and has left.
+    pub(super) fn taken(engine: &'a Engine, run: Run<'a>, leave: &'a dyn Fn()) -> Self {
+        Self { engine, run, command: None, container: None, is_gone: false, leave }
     }
 
     /// Waits until PID 1 has come, or the engine has said why it does not.
     pub(super) fn wait_for_init(
         &mut self,
-        rendezvous: &RendezvousDir,
+        rendezvous: &RendezvousListener,
         patience: Duration,
         parent: Option<&Parent>,
     ) -> Result<InitConnection, StartError> {
         let failed = StartError::step("waiting for PID 1");
         let until = Deadline::after(patience);
+        let Some(command) = &mut self.command else { return Err(failed(io::ErrorKind::Unsupported.into())) };
         loop {
             if let Some(connection) = rendezvous.accept().map_err(failed)? {
                 return Ok(connection);
             }
-            if self.command.child.try_wait().map_err(failed)?.is_some() {
-                let (_, [_, said]) = self.command.finish_with_output(until).map_err(failed)?;
+            if command.child.try_wait().map_err(failed)?.is_some() {
+                let (_, [_, said]) = command.finish_with_output(until).map_err(failed)?;
                 return Err(EngineError::from_stderr(
                     self.engine.kind(),
                     &String::from_utf8_lossy(&said.bytes),
@@ -99,7 +112,7 @@ impl<'a> Started<'a> {
             refuse_deserted(parent)?;
             let fds = std::iter::once(rendezvous.as_fd()).chain(parent.map(AsFd::as_fd));
             let wanted: Vec<_> = fds.map(|fd| (fd, PollFlags::IN)).collect();
-            self.command.poll(until, &wanted).map_err(failed)?;
+            command.poll(until, &wanted).map_err(failed)?;
         }
     }
 
@@ -109,9 +122,32 @@ impl<'a> Started<'a> {
         let _ = sweep::remove(self.engine, self.run);
     }
 
-    /// Waits until the engine has removed the container, whose PID 1 has ended.
+    /// Leaves a container that stays. The engine goes on without its command, and removes the container when that has ended.
+    pub(super) fn leave(mut self) {
+        if let Some(command) = &mut self.command {
+            // Podman has no daemon: what its command does not note, nobody does, and our PID 1 is faster than that.
+            let until = Deadline::after(find::STARTING);
+            let is_starting = |container: &String| {
+                let seen = inspect::inspect(self.engine, container);
+                seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.phase() == Phase::Starts))
+            };
+            while self.container.as_ref().is_some_and(is_starting) && !until.is_over() {
+                std::thread::sleep(find::PAUSE);
+            }
+            command.kill();
+            let _ = command.child.wait();
+        }
+        self.is_gone = true;
+    }
+
+    /// Waits until the engine has removed the container, whose PID 1 has ended. Of one that was taken nobody says so; the engine removes it
+    /// all the same.
     pub(super) fn finish(&mut self) {
-        let ended = self.command.wait(Deadline::after(sweep::REMOVAL));
+        let Some(command) = &mut self.command else {
+            self.is_gone = true;
+            return;
+        };
+        let ended = command.wait(Deadline::after(sweep::REMOVAL));
         // One that was killed has removed nothing.
         self.is_gone = matches!(ended, Ok(Some(status)) if status.code().is_some());
     }
@@ -121,8 +157,10 @@ impl Drop for Started<'_> {
     fn drop(&mut self) {
         if !self.is_gone {
             // While it is at work it may still make the container.
-            self.command.kill();
-            let _ = self.command.child.wait();
+            if let Some(command) = &mut self.command {
+                command.kill();
+                let _ = command.child.wait();
+            }
             if sweep::remove(self.engine, self.run).is_err() {
                 (self.leave)();
             }

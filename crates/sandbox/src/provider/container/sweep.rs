@@ -9,18 +9,23 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::arguments::Run;
+use super::arguments::{Life, Run};
 use super::{arguments, rendezvous};
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
+use crate::engine::kind::EngineKind;
 use crate::engine::words::FailureCause;
 use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
 use crate::provider::container::inspect::inspect;
+use crate::provider::launch::EndedSandboxes;
 use crate::session::boundaries;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
+use crate::state::pool::Pool;
 use crate::state::record::{Placed, RecordError, RunId, Runs};
+use crate::state::sandboxes::Sandboxes;
 
 /// How long an engine may take to remove a container.
 pub(super) const REMOVAL: Duration = Duration::from_secs(20);
@@ -43,17 +48,13 @@ pub(super) fn sweep(
     //    the container may still be on its way; or it runs, and its PID 1 is stopped and does not see that its client is gone:
     //    then the command ends with the container.
     let mut gone = |placed: &Placed, id: &RunId| {
-        let run = Run { id, owner: runs.owner().uid, state, own };
-        *placed == self::placed(engine)
-            && (!rendezvous::is_held(own, id) || ends_with_its_container(engine, run))
-            && remove(engine, run).is_ok()
-            && rendezvous::forget(own, id).is_ok()
+        is_removed(engine, placed, Run { id, owner: runs.owner().uid, state, own })
     };
     let failed = |error: RecordError| StartError::recorded(error);
     let left = boundaries::sweep(runs, notice, &mut gone).map_err(failed)?;
 
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
-    for (container, id) in abandoned(engine, runs.owner().uid)? {
+    for (container, id) in abandoned(engine, runs.owner(), state, own)? {
         // One that has gone meanwhile cannot be looked at.
         if !rendezvous::is_held(own, &id)
             && inspect(engine, &container)
@@ -63,7 +64,43 @@ pub(super) fn sweep(
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
         }
     }
+
+    // 3. What containers that were made ahead have left of ours.
+    if Pool::is_usable(runs.owner()) {
+        let ended = Pool::open(state, runs.owner()).and_then(|pool| pool.sweep());
+        for id in ended? {
+            let forgotten = rendezvous::forget(own, &id);
+            forgotten.map_err(StartError::step("removing a rendezvous directory"))?;
+        }
+    }
     Ok(left)
+}
+
+/// Returns what removes the container of a run that has ended, whichever engine has it, and says whether it is gone. An engine is asked when
+/// the first run of its is found.
+pub(in crate::provider) fn remover<'a>(
+    ended: &'a EndedSandboxes<'_>,
+) -> impl FnMut(&Placed, &RunId) -> bool + 'a {
+    let mut engines: Vec<(EngineKind, Option<Engine>)> = Vec::new();
+    move |placed, id| {
+        let Some(kind) = EngineKind::ALL.into_iter().find(|kind| kind.command() == placed.engine) else {
+            return false;
+        };
+        if !engines.iter().any(|(found, _)| *found == kind) {
+            engines.push((kind, Engine::find(kind, ended.engines).ok()));
+        }
+        let engine = engines.iter().find(|(found, _)| *found == kind).and_then(|(_, engine)| engine.as_ref());
+        let run = Run { id, owner: ended.caller.uid, state: ended.state, own: ended.own };
+        engine.is_some_and(|engine| is_removed(engine, placed, run))
+    }
+}
+
+/// Removes the container of a run whose record says where it is, with what else the run has left, and returns whether all is gone.
+fn is_removed(engine: &Engine, placed: &Placed, run: Run<'_>) -> bool {
+    *placed == self::placed(engine)
+        && (!rendezvous::is_held(run.own, run.id) || ends_with_its_container(engine, run))
+        && remove(engine, run).is_ok()
+        && rendezvous::forget(run.own, run.id).is_ok()
 }
 
 /// Describes, for the record, where this process creates a container of this engine.
@@ -97,12 +134,26 @@ pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<Removed, EngineErr
         }
         removed = Removed::Some;
         match engine.call(["rm", "--force", "--volumes", container], REMOVAL) {
-            // It is just removing it by itself.
-            Err(EngineError::Refused { cause: Some(FailureCause::BeingRemoved), .. }) => {}
+            // It is just removing it by itself. Until it has, another container cannot have its name.
+            Err(EngineError::Refused { cause: Some(FailureCause::BeingRemoved), .. }) => {
+                wait_until_gone(engine, container)?;
+            }
             removed => drop(removed?),
         }
     }
     Ok(removed)
+}
+
+/// Waits until an engine that is removing a container has removed it.
+fn wait_until_gone(engine: &Engine, container: &str) -> Result<(), EngineError> {
+    let until = Deadline::after(REMOVAL);
+    while inspect(engine, container)?.is_some() {
+        if until.is_over() {
+            return Err(EngineError::Timeout { kind: engine.kind(), waited: REMOVAL });
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 /// Whether there was anything to remove.
@@ -114,7 +165,14 @@ pub(super) enum Removed {
 
 /// Lists the containers of an owner whose clients are dead. Only a daemon creates any after the command that requested
 /// them is gone, and a daemon has a socket.
-fn abandoned(engine: &Engine, owner: u32) -> Result<Vec<(String, RunId)>, EngineError> {
+///
+/// One of a sandbox that stays is abandoned when its PID 1 is, which only who has its state directory can see.
+fn abandoned(
+    engine: &Engine,
+    owner: Identity,
+    state: &Path,
+    own: &Path,
+) -> Result<Vec<(String, RunId)>, EngineError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct ListedContainer {
@@ -122,13 +180,22 @@ fn abandoned(engine: &Engine, owner: u32) -> Result<Vec<(String, RunId)>, Engine
         labels: BTreeMap<String, String>,
     }
     let Some(socket) = engine.socket() else { return Ok(Vec::new()) };
-    let filters = format!(r#"{{"label":["{}","{}={owner}"]}}"#, arguments::MANAGED, arguments::OWNER);
+    let filters = format!(r#"{{"label":["{}","{}={}"]}}"#, arguments::MANAGED, arguments::OWNER, owner.uid);
     let listed: Vec<ListedContainer> =
         socket.get(&format!("/containers/json?all=true&filters={}", escaped(&filters)))?.unwrap_or_default();
     let dead = listed.into_iter().filter_map(|ListedContainer { id, labels }| {
         let client: Client = labels.get(arguments::CLIENT)?.parse().ok()?;
         let run = RunId::try_from(labels.get(arguments::ID)?.clone()).ok()?;
-        client.is_dead().then_some((id, run))
+        let lives_alone = [Life::Stays, Life::Waits].map(Life::label);
+        let stays = labels.get(arguments::LIFE).is_some_and(|life| lives_alone.contains(&life.as_str()));
+        let is_over = || {
+            let of_state = Run { id: &run, owner: owner.uid, state, own }.state_label();
+            let is_here = labels.get(arguments::STATE).is_some_and(|digest| *digest == of_state);
+            let of_sandbox = Sandboxes::open(state, owner).map(|sandboxes| sandboxes.lives(&run));
+            let of_pool = Pool::open(state, owner).map(|pool| pool.lives(&run));
+            is_here && matches!((of_sandbox, of_pool), (Ok(Ok(false)), Ok(Ok(false))))
+        };
+        (client.is_dead() && (!stays || is_over())).then_some((id, run))
     });
     Ok(dead.collect())
 }

@@ -15,6 +15,7 @@ use crate::host::identity::Identity;
 use crate::host::init_program;
 use crate::provider::mount_plan::{self, MountPlanBuilder};
 use crate::session::agent::{self, Agent};
+use crate::session::closed::Open;
 use crate::session::error::StartError;
 use crate::session::remedy;
 use crate::session::streams::{Stdio, Streams};
@@ -79,8 +80,10 @@ impl StartedInit {
         // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its init spec is
         //    prepared.
         let options = CloneOptions { identity: host.agent.identity, streams: host.streams.inside(), cgroup };
+        let open = Open::wait();
         let InitProcess { pid, pidfd, mut control } =
             clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
+        drop(open);
         let child = InitChild { pidfd: Some(pidfd), pid };
         let (mounts, builder) = mount_plan::system_mounts(host.agent.identity.inside())
             .map_err(StartError::step("planning the mounts"))?;

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use confine::cgroup::{Cgroup, CgroupEntry, CgroupSite, Hierarchy, SweptCgroups, sweep};
+use confine::cgroup::{Cgroup, CgroupEntry, CgroupSite, Hierarchy, KillCounter, SweptCgroups, sweep};
 use confine::protocol::RlimitFallback;
 use confine::report::{Finding, Report, Status};
 use policy::plan::{Layer, Need, Plan};
@@ -103,6 +103,11 @@ impl<'a> LimitEnforcement<'a> {
     /// Returns whether the kernel has killed a process inside because the limit of memory was reached.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         self.group.as_ref().and_then(Cgroup::oom_kills).is_some_and(|kills| kills > 0)
+    }
+
+    /// Opens what counts those processes, where anything does.
+    pub(super) fn kill_counter(&self) -> Option<KillCounter> {
+        self.group.as_ref().and_then(Cgroup::kill_counter)
     }
 
     /// Returns the cgroup v2 directory that PID 1 is created in.

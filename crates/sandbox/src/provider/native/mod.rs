@@ -7,10 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
+use confine::cgroup::KillCounter;
 use confine::kernel_file::namespace_inode;
 use confine::protocol::{
-    CommandSpec, ControlSocket, Expectations, ExpectedMount, InitSpec, MountPlan, ProcessLimits, Request,
-    Rootfs, Shortage, Terminal,
+    CommandSpec, ControlSocket, Expectations, ExpectedMount, InitSpec, KillSource, MountPlan, ProcessLimits,
+    Request, Rootfs, Shortage, Terminal,
 };
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Network, Plan};
@@ -20,7 +21,7 @@ use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
 use crate::provider::launch::{Launch, Launched, StayLaunch};
-use crate::provider::{idmap, init_spec, masks, mount_plan};
+use crate::provider::{idmap, init_spec, masks, mount_plan, staying};
 use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
@@ -29,18 +30,17 @@ use crate::session::egress::{EgressProxy, renewal};
 use crate::session::environment::{environment, umask};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{InitIds, Notice, Outcome};
-use crate::session::sockets;
-use crate::session::streams::{Stdio, Streams};
+use crate::session::outcome::{InitIds, Notice, Outcome, oom_killed};
+use crate::session::sockets::{self, process::RelayProcess};
+use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
-use crate::state::record::{RecordError, RunId, Runs};
+use crate::state::record::{RunId, Runs};
 use crate::state::sandboxes::{FirstCommand, StartedRecord};
 use crate::state::walks::Walks;
 
 pub mod early;
 mod limits;
-mod staying;
 
 /// Runs a plan to its end, or until its sandbox stays.
 pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
@@ -54,6 +54,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         state,
         locks,
         egress,
+        relay,
         renew,
         parent,
         stay,
@@ -64,10 +65,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
     stay.map_or(Ok(()), |_| staying::refuse_unsupported(plan))?;
-    let streams = stay.map_or(streams, |stay| match stay.plan.command {
-        FirstCommand::Run => Stdio::Logged,
-        FirstCommand::None => Stdio::Null,
-    });
+    let streams = stay.map_or(streams, staying::stdio);
 
     // 2., 3. and 5. are done already where it was known early that there would be a native sandbox.
     let EarlyInit { host, started } = early.unwrap_or_else(|| EarlyInit {
@@ -94,22 +92,22 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let mut secrets = HeldSecrets::read(plan, secrets)?;
 
     // The egress proxy starts meanwhile: PID 1 gives it listeners later, and asks it whether it refuses what it should.
-    let state = StateDir::open(state, caller).map_err(|error| recorded(error.into()))?;
-    let id = RunId::generate().map_err(recorded)?;
+    let state = StateDir::open(state, caller)?;
+    let id = RunId::generate().map_err(StartError::recorded)?;
     let mut egress = EgressProxy::start(plan, egress, &agent, secrets.take_routes(), &state, &id)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
-    let runs = Runs::open(&state).map_err(recorded)?;
-    let walks = Walks::open(&state).map_err(|error| recorded(error.into()))?;
+    let runs = Runs::open(&state).map_err(StartError::recorded)?;
+    let walks = Walks::open(&state)?;
     // Where another provider has left a container, its next command removes that.
-    let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(recorded)?;
+    let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(StartError::recorded)?;
     let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, None, &left)?;
     boundaries.warn(notice);
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.
     let trees = idmap::map_boundaries(plan, caller, &agent)?;
-    let toolchains = idmap::open_toolchains(plan)?;
+    let toolchains = idmap::open_toolchains(plan, caller)?;
 
     // 8. What there is to see.
     let mounts = builder
@@ -145,33 +143,40 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
         // this process, and PID 1 with it.
         drop(signals);
-        let new = staying::begin(stay, plan, &id, caller, &agent)?;
-        let uid_lock = agent.leave();
-        let held = staying::held(&stay, &new, [boundaries.lock(), uid_lock.as_ref().map(AsFd::as_fd)]);
-        let spec = InitSpec { stay: Some(staying::spec(stay, held.len())?), ..spec };
-        let own = staying::descriptors(&new, &held, &streams.logged);
-        send_init_spec(&mut control, spec, own, &streams, &limits, None)?;
-        drop((held, secrets));
-        drop(uid_lock);
+        let new = staying::begin(stay, plan, &id, caller, agent.user(), Vec::new())?;
+        let mut relay = RelayProcess::prepare(plan, relay, caller)?;
+        let lifeline = relay.as_ref().and_then(RelayProcess::lifeline);
+        let held = staying::held(&stay, &new, [boundaries.lock(), agent.lock(), lifeline]);
+        let kills = limits.kill_counter();
+        let kills = kills.as_ref().and_then(KillCounter::file);
+        let source = kills.map_or(KillSource::Nobody, |_| KillSource::Descriptor);
+        let spec = InitSpec { stay: Some(staying::spec(stay, held.len(), source)?), ..spec };
+        let own = staying::descriptors(&new, kills, &held, &streams.logged);
+        let port = egress.as_mut().and_then(EgressProxy::take_port);
+        send_init_spec(&mut control, spec, own, &streams, &limits, port.as_ref())?;
+        drop((held, secrets, port));
         streams.close_inside();
         limits.sweep_others();
-        let (began, mut report) = staying::wait(&mut control, plan)?;
+        let (began, mut report) = staying::wait(&mut control, plan, egress.as_mut(), relay.as_mut())?;
         complete(&mut report);
         return match began {
             staying::Began::Ended(end) => {
                 let detected = boundaries.close(notice).detected;
-                Ok(Launched::Ended(Box::new(Outcome {
-                    report,
-                    detected,
-                    ..Outcome::of(end, Duration::ZERO)
-                })))
+                Ok(Launched::ended(Outcome { report, detected, ..Outcome::of(end, Duration::ZERO) }))
             }
             staying::Began::Ready => {
                 notice(Notice::Started(report.clone()));
-                let record = new.started(StartedRecord { pid: Some(child.pid()), report })?;
+                let record = staying::started(
+                    new,
+                    StartedRecord { pid: Some(child.pid()), report, pool: None },
+                    notice,
+                )?;
                 staying::leave(&mut control)?;
                 boundaries.leave_record();
+                egress.into_iter().for_each(EgressProxy::leave);
+                relay.into_iter().for_each(RelayProcess::leave);
                 limits.leave();
+                agent.leave();
                 child.leave();
                 Ok(Launched::Stays(Box::new(record)))
             }
@@ -225,9 +230,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     ended.shortages.extend(has_run_out_of_memory.then_some(Shortage::Memory));
     ended.tell_shortages(plan, notice);
     last.complete(&mut ended.report);
+    let oom_killed = oom_killed(&ended.shortages, &ended.report);
     let detected = last.detected;
     let init = Some(InitIds { pid: Some(pid), namespaces: ended.namespaces });
-    Ok(Launched::Ended(Box::new(Outcome {
+    Ok(Launched::ended(Outcome {
         end: ended.end,
         report: ended.report,
         init,
@@ -235,13 +241,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         detected,
         egress,
         usage: None,
+        oom_killed,
         duration,
-    })))
-}
-
-fn recorded(error: RecordError) -> StartError {
-    let step = "using the state directory".into();
-    StartError::Step { step, source: io::Error::other(error), remedy: None }
+        pool: None,
+    }))
 }
 
 /// Sends PID 1 its init spec, with the descriptors of [`InitSpec::stay`] first.

@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use confine::protocol::{ControlSocket, EgressAnswer, EgressQuestion, EgressRequest, EgressRules, EnvEntry};
 
-use super::logs::{LOGS, SUFFIX};
+use super::logs::{LOGS, SUFFIX, sandbox_of};
 use crate::host::identity::Identity;
-use crate::provider::container::find::FoundSandbox;
 use crate::state::directory::{StateDir, StateError};
 use crate::state::record::{RecordError, RunId};
 
@@ -40,8 +39,11 @@ pub enum LiveError {
     State(#[from] StateError),
 }
 
-/// The socket of one sandbox, as its client has made it. It goes with this.
-pub(super) struct LiveSocket(Living);
+/// The socket of one sandbox, as its client has made it. It goes with this, unless it is left.
+pub(super) struct LiveSocket {
+    living: Living,
+    is_left: bool,
+}
 
 /// A sandbox that lives, as its owner reaches it.
 #[derive(Clone, Debug)]
@@ -72,12 +74,18 @@ impl LiveSocket {
     ) -> Result<(Self, UnixListener), RecordError> {
         let socket = name(sandbox, run);
         let listener = directory.listen(&socket)?;
-        Ok((Self(Living { directory: Arc::new(directory), socket }), listener))
+        let living = Living { directory: Arc::new(directory), socket };
+        Ok((Self { living, is_left: false }, listener))
     }
 
     /// Returns the sandbox, for who answers its questions.
     pub(super) fn living(&self) -> Living {
-        self.0.clone()
+        self.living.clone()
+    }
+
+    /// Leaves it to its egress proxy, which goes on without this process.
+    pub(super) fn leave(mut self) {
+        self.is_left = true;
     }
 }
 
@@ -87,8 +95,10 @@ fn name(sandbox: &str, run: &RunId) -> String {
 
 impl Drop for LiveSocket {
     fn drop(&mut self) {
-        // One that stays is swept by the next command.
-        let _ = self.0.directory.remove(&self.0.socket);
+        if !self.is_left {
+            // What is not removed here is swept by the next command.
+            let _ = self.living.directory.remove(&self.living.socket);
+        }
     }
 }
 
@@ -106,10 +116,7 @@ impl Living {
     /// Finds the one living sandbox of this name.
     pub fn find(state: &Path, caller: Identity, sandbox: &str) -> Result<Self, LiveError> {
         let directory = StateDir::open(state, caller)?.within(LOGS)?;
-        let is_its = |name: &String| {
-            let rest = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('.'));
-            rest.is_some_and(|(name, _)| name == sandbox)
-        };
+        let is_its = |name: &String| sandbox_of(name) == Some(sandbox);
         let mut found = Vec::new();
         for name in directory.names()?.into_iter().filter(is_its) {
             if directory.is_heard(&name)? {
@@ -130,8 +137,8 @@ impl Living {
     pub fn all(state: &Path, caller: Identity) -> Result<Vec<(String, Self)>, LiveError> {
         let directory = Arc::new(StateDir::open(state, caller)?.within(LOGS)?);
         let mut living = Vec::new();
-        for socket in directory.names()?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
-            let Some((name, _)) = socket.split_once('.') else { continue };
+        for socket in directory.names()? {
+            let Some(name) = sandbox_of(&socket) else { continue };
             if directory.is_heard(&socket)? {
                 living.push((
                     name.to_owned(),
@@ -190,10 +197,15 @@ impl AsFd for Questions {
 
 /// Returns what the commands of a sandbox have in their environment because of its egress proxy; nothing where it has none, or that
 /// has ended.
-pub fn variables(state: &Path, caller: Identity, sandbox: &FoundSandbox) -> Result<Vec<EnvEntry>, LiveError> {
+pub fn variables(
+    state: &Path,
+    caller: Identity,
+    sandbox: &str,
+    run: &RunId,
+) -> Result<Vec<EnvEntry>, LiveError> {
     let directory = StateDir::open(state, caller)?.within(LOGS)?;
     let asked = |stream| call(stream, &EgressRequest::Variables);
-    match directory.speak(&name(sandbox.name(), &sandbox.run), asked)?.transpose()? {
+    match directory.speak(&name(sandbox, run), asked)?.transpose()? {
         None => Ok(Vec::new()),
         Some(EgressAnswer::Variables(variables)) => Ok(variables),
         Some(_) => Err(LiveError::Lost(io::ErrorKind::InvalidData.into())),

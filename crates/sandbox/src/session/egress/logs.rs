@@ -9,7 +9,8 @@ use crate::state::directory::{StateDir, StateError};
 /// The directory of the logs, within the state directory.
 pub(super) const LOGS: &str = "egress";
 
-/// What the name of a socket ends with, which lies beside them. It begins with the name of the sandbox, which has no dot.
+/// What the name of a socket ends with, which lies beside them. Before it stand the name of the sandbox and the
+/// id of its run, see [`sandbox_of`].
 pub(super) const SUFFIX: &str = ".socket";
 
 /// The lock of whoever opens logs or removes old ones.
@@ -48,6 +49,12 @@ pub(super) fn log_names(name: &str) -> [String; 2] {
     [format!("{name}.0.jsonl"), format!("{name}.1.jsonl")]
 }
 
+/// Returns the sandbox whose socket has this name; `None` where it is none. The name of a sandbox may have dots, the id of a run has none.
+pub(super) fn sandbox_of(socket: &str) -> Option<&str> {
+    let (sandbox, _run) = socket.strip_suffix(SUFFIX)?.rsplit_once('.')?;
+    Some(sandbox)
+}
+
 /// Removes logs that nobody has written for long, and whose sandbox is gone; once a day. Only who holds the lock may do so.
 pub(super) fn sweep(logs: &StateDir) -> Result<(), StateError> {
     let age = |name: &str| -> Result<Option<Duration>, StateError> {
@@ -61,8 +68,8 @@ pub(super) fn sweep(logs: &StateDir) -> Result<(), StateError> {
     }
     let names = logs.names()?;
     let lives = |sandbox: &str| {
-        let mut sockets = names.iter().filter(|name| name.ends_with(SUFFIX));
-        sockets.any(|socket| socket.split_once('.').is_some_and(|(name, _)| name == sandbox))
+        let mut sockets = names.iter();
+        sockets.any(|socket| sandbox_of(socket) == Some(sandbox))
     };
     for sandbox in names.iter().filter_map(|name| name.strip_suffix(".0.jsonl")) {
         let files = log_names(sandbox);
@@ -74,4 +81,23 @@ pub(super) fn sweep(logs: &StateDir) -> Result<(), StateError> {
         }
     }
     logs.write(SWEPT, b"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_sandbox_with_dots_is_read_as_a_whole() {
+        for (socket, sandbox) in [
+            ("work.0123456789abcdef.socket", Some("work")),
+            ("v1.2.0123456789abcdef.socket", Some("v1.2")),
+            ("v1.socket.0123456789abcdef.socket", Some("v1.socket")),
+            ("v1.0.jsonl", None),
+            ("lock", None),
+        ] {
+            assert_eq!(sandbox_of(socket), sandbox, "{socket}");
+        }
+        assert!(!log_names("a").iter().any(|name| log_names("a.0").contains(name)));
+    }
 }

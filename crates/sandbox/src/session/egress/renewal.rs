@@ -11,7 +11,7 @@ use rustix::net::Shutdown;
 use zeroize::Zeroizing;
 
 use crate::secrets::SecretValue;
-use crate::session::held_secrets::Closed;
+use crate::session::closed::Closed;
 
 /// Between two readings of a source. An agent can have a server refuse the credential as often as it likes.
 const PAUSE: Duration = Duration::from_secs(30);

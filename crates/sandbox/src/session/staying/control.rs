@@ -5,9 +5,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use confine::protocol::{ControlSocket, Purpose, SandboxEnd, StayStatus};
+use confine::protocol::{ControlSocket, Purpose, SandboxEnd, SandboxUsage, StayStatus};
 
 use crate::host::deadline::Deadline;
+use crate::state::event::EventKind;
+use crate::state::journal::Recorded;
 use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 
 /// How long PID 1 may take to answer. It has nothing to do that takes long.
@@ -40,8 +42,47 @@ impl StayingSandbox {
     /// It is not running, or does not answer within ten seconds.
     pub fn touch(&self) -> Result<(), SandboxError> {
         self.require(Phase::can_exec, "be touched")?;
-        let mut stream = self.open(Purpose::Touch, Some(PATIENCE))?;
-        // It closes the connection when that is done.
+        self.order(Purpose::Touch)
+    }
+
+    /// Asks what it uses.
+    ///
+    /// # Errors
+    ///
+    /// It is not alive, or does not answer within ten seconds.
+    pub fn usage(&self) -> Result<SandboxUsage, SandboxError> {
+        self.require(Phase::can_stop, "be asked what it uses")?;
+        let stream = self.open(Purpose::Usage, Some(PATIENCE))?;
+        let usage = ControlSocket::from(OwnedFd::from(stream)).receive();
+        let usage = usage.and_then(|usage| usage.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()));
+        usage.map_err(|source| self.unreachable(source))
+    }
+
+    /// Stops every process in it.
+    ///
+    /// # Errors
+    ///
+    /// It is not running, or does not answer within ten seconds.
+    pub fn pause(&self) -> Result<Recorded, SandboxError> {
+        self.require(Phase::can_exec, "be paused")?;
+        self.order(Purpose::Pause)?;
+        Ok(self.record_event(EventKind::Pause))
+    }
+
+    /// Lets its processes go on.
+    ///
+    /// # Errors
+    ///
+    /// It is not paused, or does not answer within ten seconds.
+    pub fn unpause(&self) -> Result<Recorded, SandboxError> {
+        self.require(Phase::can_unpause, "be unpaused")?;
+        self.order(Purpose::Unpause)?;
+        Ok(self.record_event(EventKind::Unpause))
+    }
+
+    /// Has something done, and waits until it is: then the connection is closed.
+    fn order(&self, purpose: Purpose) -> Result<(), SandboxError> {
+        let mut stream = self.open(purpose, Some(PATIENCE))?;
         stream.read_to_end(&mut Vec::new()).map(drop).map_err(|source| self.unreachable(source))
     }
 
@@ -57,13 +98,15 @@ impl StayingSandbox {
     /// # Errors
     ///
     /// It is not running, or PID 1 does not do it.
-    pub fn stop(&self, grace: Duration) -> Result<(), SandboxError> {
+    pub fn stop(&self, grace: Duration) -> Result<Recorded, SandboxError> {
         self.require(Phase::can_stop, "be stopped")?;
+        // Before its end, which this process may not see.
+        let recorded = self.record_event(EventKind::Stop);
         if !grace.is_zero() && self.wait_for(Purpose::Terminate, Some(grace))? {
-            return Ok(());
+            return Ok(recorded);
         }
         if self.wait_for(Purpose::Kill, Some(PATIENCE))? {
-            Ok(())
+            Ok(recorded)
         } else {
             Err(self.unreachable(io::ErrorKind::TimedOut.into()))
         }

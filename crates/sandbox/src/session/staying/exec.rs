@@ -2,27 +2,31 @@
 //! streams included. No process of ours is started for it, and no engine is asked.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 use confine::protocol::{
-    CommandSpec, ControlSocket, Event, ExecClient, ExecRequest, ProcessLimits, Purpose, Terminal,
+    CommandSpec, ControlSocket, EnvEntry, Event, ExecClient, ExecRequest, ProcessLimits, Purpose, Terminal,
 };
+use confine::report::Report;
 use nix::sys::signal::Signal;
-use policy::plan::Plan;
+use policy::plan::{Plan, Provider};
 
 use crate::host::identity::Identity;
 use crate::host::terminal::Signals;
-use crate::secrets::SecretReader;
+use crate::secrets::{SecretReader, SecretValue};
 use crate::session::attendance::{Attendance, Parent, refuse_deserted};
-use crate::session::environment::{environment, umask};
+use crate::session::environment::{add_of_proxy, environment, environment_in_image, umask};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{End, Notice, Outcome};
+use crate::session::outcome::{End, Notice, Outcome, oom_killed};
+use crate::session::passed::PassedDescriptor;
 use crate::session::remedy;
+use crate::session::staying::recording::ExecRecording;
 use crate::session::streams::{Owner, Stdio, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
+use crate::state::journal::Recorded;
 use crate::state::sandboxes::{Phase, StayingSandbox};
 
 /// A command in a sandbox that stays, as the caller asks for it.
@@ -32,10 +36,14 @@ pub struct StayingExec<'a> {
     pub plan: &'a Plan,
     /// Who calls: under sudo the user behind it.
     pub caller: Identity,
+    /// What every command of the sandbox has in its environment because of its egress proxy.
+    pub variables: Vec<EnvEntry>,
     /// Reads the values of the plan's secrets. Called once at most.
     pub secrets: &'a mut SecretReader<'a>,
     /// Where the standard streams lead.
     pub streams: Stdio,
+    /// What the caller has left open for the command: the numbers of the plan.
+    pub passed: Vec<PassedDescriptor>,
     /// What becomes of the command without this process.
     pub client: ExecClient,
     /// Told what happens while the command runs.
@@ -50,7 +58,8 @@ pub struct StayingExec<'a> {
 ///
 /// The sandbox is not running, PID 1 does not answer, or the command could not be started.
 pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
-    let StayingExec { sandbox, plan, caller, secrets, streams, client, notice, parent } = exec;
+    let StayingExec { sandbox, plan, caller, variables, secrets, streams, passed, client, notice, parent } =
+        exec;
     sandbox.require(Phase::can_exec, "run a command")?;
     let secrets = HeldSecrets::read(plan, secrets)?;
 
@@ -58,16 +67,11 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
     let agent = sandbox.record.agent;
     let owner = Owner { uid: agent.uid, gid: agent.gid };
     let mut streams = Streams::open(streams, plan.limits.output_bytes, owner, caller)?;
+    streams.pass(plan, passed, owner)?;
     let terminal = streams.open_terminal(owner)?;
-    let command = CommandSpec {
-        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: environment(plan, &secrets),
-        workdir: plan.agent.workdir.clone(),
-        umask: umask().map_err(StartError::step("reading the umask of this process"))?,
-        process_limits: ProcessLimits::of(&plan.limits),
-        terminal: terminal.as_ref().map(|terminal| Terminal::Stream(terminal.first)),
-        passed: Vec::new(),
-    };
+    let terminal_of_agent = terminal.as_ref().map(|terminal| Terminal::Stream(terminal.first));
+    let command = command(sandbox, plan, &secrets, variables, terminal_of_agent)?;
+    let command = CommandSpec { passed: streams.passed_as(), ..command };
     let timeout = plan.limits.timeout;
 
     // 2. From here on Ctrl-C is for the command.
@@ -77,55 +81,129 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
 
     // 3. The supervisor gets what it needs, secrets included, and nobody else has seen it.
     let began = Instant::now();
-    let mut control = ControlSocket::from(OwnedFd::from(sandbox.open(Purpose::Exec, None)?));
     let request = ExecRequest { command, timeout, client };
-    match control.send(&request, &streams.inside()) {
-        // It has gone already, and says why, if anything does.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        sent => sent.map_err(StartError::step("sending the exec request"))?,
-    }
+    let descriptors: Vec<_> = streams.passed().chain(streams.inside()).collect();
+    let mut control = send(sandbox, &request, &descriptors)?;
+    drop(descriptors);
     drop((request, secrets));
     streams.close_inside();
-    if client == ExecClient::Detached {
-        return started(&mut control, plan, began);
-    }
+    let (recording, recorded) = ExecRecording::begin(sandbox)?;
+    warn(&recorded, notice);
 
     // 4. It runs until it ends, its time is over, or we are told to end it.
     let gone = || Ok(End::Signaled(Signal::SIGKILL as i32));
-    let ended = supervise(
-        Watch {
-            provider: plan.provider,
-            control,
-            end: &|| {},
-            streams,
-            relay,
-            gone: Gone::Exec(&gone),
-            // The supervisor enforces it, next to the command.
-            timeout: None,
-            timeout_inside: timeout,
-            sockets: None,
-            egress: None,
-            attendance: Attendance::new(parent),
-            complete: &|_| {},
-            boundaries: None,
-            notice,
-        },
-        &signals,
-    )?;
+    let outcome = match client {
+        ExecClient::Detached => started(&mut control, plan)
+            .map(|unexecutable| unexecutable.map(|end| Outcome::of(end, began.elapsed()))),
+        ExecClient::Attached => supervise(
+            Watch {
+                provider: plan.provider,
+                control,
+                end: &|| {},
+                streams,
+                relay,
+                gone: Gone::Exec(&gone),
+                // The supervisor enforces it, next to the command.
+                timeout: None,
+                timeout_inside: timeout,
+                sockets: None,
+                egress: None,
+                attendance: Attendance::new(parent),
+                complete: &|_| {},
+                boundaries: None,
+                notice: &mut *notice,
+            },
+            &signals,
+        )
+        .map(|ended| {
+            ended.tell_shortages(plan, notice);
+            let unknown = Report::default();
+            let report = sandbox.record.started.as_ref().map_or(&unknown, |started| &started.report);
+            let oom_killed = oom_killed(&ended.shortages, report);
+            let outcome = Outcome::of(ended.end, began.elapsed());
+            Some(Outcome { output: ended.output, usage: ended.usage, oom_killed, ..outcome })
+        }),
+    };
     drop(terminal);
-    Ok(Some(Outcome { output: ended.output, usage: ended.usage, ..Outcome::of(ended.end, began.elapsed()) }))
+    match &outcome {
+        Ok(None) => recording.leave(),
+        Ok(Some(outcome)) => warn(&recording.end(outcome.end.exit_code()), notice),
+        Err(_) => warn(&recording.end(None), notice),
+    }
+    outcome
 }
 
-/// Waits until a command that goes on without this process has begun.
-fn started(control: &mut ControlSocket, plan: &Plan, began: Instant) -> Result<Option<Outcome>, StartError> {
+/// Warns where the journal of events does not say what has become of the command.
+fn warn(recorded: &Recorded, notice: &mut dyn FnMut(Notice)) {
+    if let Some(warning) = recorded.warning() {
+        notice(Notice::Warning(warning));
+    }
+}
+
+/// Returns what the supervisor is to run, with nothing passed but the three streams.
+pub(super) fn command(
+    sandbox: &StayingSandbox,
+    plan: &Plan,
+    secrets: &[(String, SecretValue)],
+    variables: Vec<EnvEntry>,
+    terminal: Option<Terminal>,
+) -> Result<CommandSpec, StartError> {
+    Ok(CommandSpec {
+        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+        env: env(sandbox, plan, secrets, variables)?,
+        workdir: plan.agent.workdir.clone(),
+        umask: umask().map_err(StartError::step("reading the umask of this process"))?,
+        process_limits: ProcessLimits::of(&plan.limits),
+        terminal,
+        passed: Vec::new(),
+    })
+}
+
+/// Sends PID 1 a request, with what the command is passed and then its three streams, and returns the connection to its supervisor.
+pub(super) fn send(
+    sandbox: &StayingSandbox,
+    request: &ExecRequest,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<ControlSocket, StartError> {
+    let mut control = ControlSocket::from(OwnedFd::from(sandbox.open(Purpose::Exec, None)?));
+    match control.send(request, descriptors) {
+        // It has gone already, and says why, if anything does.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(control),
+        sent => sent.map(|()| control).map_err(StartError::step("sending the exec request")),
+    }
+}
+
+/// Returns the environment of a command.
+fn env(
+    sandbox: &StayingSandbox,
+    plan: &Plan,
+    secrets: &[(String, SecretValue)],
+    of_proxy: Vec<EnvEntry>,
+) -> Result<Vec<EnvEntry>, StartError> {
+    let mut env = match plan.provider {
+        Provider::Native | Provider::Local => environment(plan, secrets),
+        Provider::Docker | Provider::Podman => environment_in_image(plan, &sandbox.record.image_env, secrets),
+    };
+    add_of_proxy(&mut env, plan, secrets, of_proxy)?;
+    Ok(env)
+}
+
+/// Waits until a command has begun; returns how it has ended where it could not be executed, or was killed before.
+pub(super) fn started(control: &mut ControlSocket, plan: &Plan) -> Result<Option<End>, StartError> {
     let failed = StartError::step("reading events from PID 1");
-    match control.receive::<Event>().map_err(failed)? {
-        Some(Event::Started { .. }) => Ok(None),
-        Some(Event::Failed(failure)) => Err(remedy::failure(plan.provider, failure)),
-        Some(Event::Unexecutable { command, errno }) => {
-            Ok(Some(Outcome::of(End::unexecutable(command, errno), began.elapsed())))
-        }
-        Some(_) => Err(failed(io::ErrorKind::InvalidData.into())),
-        None => Err(failed(io::Error::other("the sandbox has ended"))),
+    let mut is_accepted = false;
+    loop {
+        return match control.receive::<Event>().map_err(failed)? {
+            Some(Event::Ready) => {
+                is_accepted = true;
+                continue;
+            }
+            Some(Event::Started { .. }) => Ok(None),
+            Some(Event::Failed(failure)) => Err(remedy::failure(plan.provider, failure)),
+            Some(Event::Unexecutable { command, errno }) => Ok(Some(End::unexecutable(command, errno))),
+            Some(_) => Err(failed(io::ErrorKind::InvalidData.into())),
+            None if is_accepted => Ok(Some(End::Signaled(Signal::SIGKILL as i32))),
+            None => Err(failed(io::Error::other("the sandbox has ended"))),
+        };
     }
 }

@@ -49,6 +49,7 @@ use super::init_socket::InitSocket;
 use super::renewals::Renewals;
 use super::requests::Requests;
 use super::routes::{credited, route};
+use crate::context::refuse_sudo;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 
@@ -84,14 +85,9 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
 
     // 2. What it is to do, from the process that has started it. A person who types this has no such socket.
     let stdin = rustix::stdio::stdin();
-    // Whoever may call this as root by sudo, and nothing else, is not to say what root's proxy does. `run` starts it without a variable
-    // of sudo's, and a socket says only who has made it: a message bus of root's passes on what anybody sends.
-    if env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("SUDO_")) {
-        return Err(CommandError::message(
-            Code::PolicyDenied,
-            "the egress proxy is not started by sudo; `sandboxctl run` starts this command by itself",
-        ));
-    }
+    // Whoever may call this as root by sudo, and nothing else, is not to say what root's proxy does. A socket says only who has made it: a
+    // message bus of root's passes on what anybody sends.
+    refuse_sudo("the egress proxy", "sandboxctl run")?;
     let peer = rustix::net::sockopt::socket_peercred(stdin).map(|peer| peer.uid);
     if peer.is_ok_and(|peer| peer != geteuid()) {
         return Err(CommandError::message(

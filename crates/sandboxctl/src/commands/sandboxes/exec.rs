@@ -3,23 +3,25 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use confine::protocol::ExecClient;
+use confine::protocol::{EndCause, ExecClient};
 use policy::config::overrides::Overrides;
-use policy::plan::{Plan, Variable};
+use policy::plan::{Network, Plan, Provider, Variable};
 use policy::rules::guest::StartDirectory;
 use policy::rules::limits;
 use policy::rules::path::GuestPath;
+use sandbox::provider::local::NO_ISOLATION;
 use sandbox::session::attendance::Parent;
+use sandbox::session::egress;
 use sandbox::session::outcome::Notice;
+use sandbox::session::passed::PassedDescriptor;
 use sandbox::session::staying::exec::{StayingExec, exec as exec_in};
 use sandbox::session::streams::Stdio;
-use sandbox::state::sandboxes::StayingSandbox;
+use sandbox::state::sandboxes::{Phase, StayingSandbox};
 use serde_json::json;
 
 use super::super::run::{self, Sources};
 use crate::cli::{ExecArgs, Format};
 use crate::context::Context;
-use crate::directories;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::files;
@@ -30,20 +32,34 @@ pub(crate) fn exec(
     ui: &Ui,
     mut context: Context,
     parent: Option<&Parent>,
-    sandbox: &StayingSandbox,
+    sandbox: StayingSandbox,
+    passed: Vec<PassedDescriptor>,
     args: ExecArgs,
 ) -> Result<ExitCode, CommandError> {
+    let mut warnings = Vec::new();
+    let sandbox = &revived(ui, &mut context, sandbox, &mut warnings)?;
+    if sandbox.record.plan.provider == Provider::Local {
+        ui.warn_always(NO_ISOLATION);
+        warnings.push(NO_ISOLATION.to_owned());
+    }
+    let said = warnings.len();
     let client = if args.detach { ExecClient::Detached } else { ExecClient::Attached };
     let plan = &plan(&context, sandbox, args)?;
     let writable = plan.boundaries.iter().map(|boundary| boundary.host.clone());
-    let writable = writable.chain(directories::around(&context)).collect();
-    let programs = context.programs(writable);
+    let programs = context.programs(writable.collect());
     let mut sources =
         Some(Sources { env: std::mem::take(&mut context.env), programs, caller: context.caller });
-    let mut warnings = Vec::new();
+    let variables = match &plan.network {
+        Network::Allowlist { .. } => {
+            egress::variables(&context.state(), context.caller, sandbox.name(), &sandbox.record.id)
+                .map_err(|error| CommandError::new(Code::ToolFailed, error))?
+        }
+        Network::None | Network::Open => Vec::new(),
+    };
     let outcome = exec_in(StayingExec {
         sandbox,
         plan,
+        variables,
         caller: context.caller,
         secrets: &mut || {
             sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent))
@@ -53,6 +69,7 @@ pub(crate) fn exec(
             (ExecClient::Attached, Format::Text) => Stdio::Inherit,
             (ExecClient::Attached, Format::Json) => Stdio::Capture,
         },
+        passed,
         client,
         parent,
         notice: &mut |notice| {
@@ -62,13 +79,16 @@ pub(crate) fn exec(
         },
     })?;
     let Some(outcome) = outcome else {
+        for warning in &warnings[said..] {
+            ui.warning(warning);
+        }
         if ui.is_json() {
             ui.json(&json!({ "sandbox": { "name": sandbox.name() }, "detached": true }))?;
         }
         return Ok(ExitCode::Success);
     };
     warnings.extend(run::reached_limit(&outcome.end, &plan.limits));
-    for warning in &warnings {
+    for warning in &warnings[said..] {
         ui.warning(warning);
     }
     let (code, failure) = run::exit_of(&outcome.end, plan.provider);
@@ -82,6 +102,30 @@ pub(crate) fn exec(
     Ok(code)
 }
 
+/// Makes a sandbox again whose idle time was over, and says so.
+fn revived(
+    ui: &Ui,
+    context: &mut Context,
+    sandbox: StayingSandbox,
+    warnings: &mut Vec<String>,
+) -> Result<StayingSandbox, CommandError> {
+    let is_idle =
+        sandbox.phase == Phase::Stopped && sandbox.end()?.is_some_and(|end| end.cause == EndCause::Idle);
+    if !is_idle {
+        return Ok(sandbox);
+    }
+    let env = context.env.clone();
+    let record = run::restart(ui, context, &sandbox)?;
+    context.env = env;
+    let warning = format!(
+        "sandbox \"{}\" had ended because its idle time was over, and was started again: what it had outside of shared directories is gone",
+        sandbox.name()
+    );
+    ui.warning(&warning);
+    warnings.push(warning);
+    Ok(super::open(context)?.find(record.id.as_str())?)
+}
+
 /// Makes the plan of a command: that of the sandbox, with what was typed.
 fn plan(context: &Context, sandbox: &StayingSandbox, args: ExecArgs) -> Result<Plan, CommandError> {
     if args.source.config.is_some() || args.source.trust.is_some() {
@@ -90,6 +134,9 @@ fn plan(context: &Context, sandbox: &StayingSandbox, args: ExecArgs) -> Result<P
             .hint("leave it out, or make another sandbox: `sandboxctl create`"));
     }
     let mut plan = sandbox.record.plan.clone();
+    // Its egress proxy has the credentials, and says what commands have instead.
+    plan.routes.clear();
+    plan.agent.pass_fd = args.pass.numbers;
     if !args.argv.is_empty() {
         plan.agent.argv = args.argv;
     }

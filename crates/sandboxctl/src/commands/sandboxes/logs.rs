@@ -1,17 +1,17 @@
 //! `logs`: prints what the first command of a sandbox has written.
 
 use std::io::{self, Write};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use policy::rules::limits;
 use policy::text::json_bytes::base64;
 use sandbox::session::staying::logs::{LogReader, Logged, LoggedStream};
 use sandbox::state::sandboxes::Phase;
 use serde_json::json;
 
+use super::moment::moment;
 use crate::cli::LogsArgs;
 use crate::context::Context;
-use crate::error::{Code, CommandError};
+use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
@@ -19,7 +19,7 @@ use crate::ui::Ui;
 const INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) fn logs(ui: &Ui, context: &Context, args: &LogsArgs) -> Result<ExitCode, CommandError> {
-    let since = args.since.as_deref().map(since).transpose()?;
+    let since = args.since.as_deref().map(|text| moment("--since", text)).transpose()?;
     let sandboxes = super::open(context)?;
     let mut sandbox = sandboxes.find(&args.name.name)?;
     let mut reader = LogReader::default();
@@ -44,16 +44,6 @@ pub(crate) fn logs(ui: &Ui, context: &Context, args: &LogsArgs) -> Result<ExitCo
         sandbox = found;
     }
     Ok(ExitCode::Success)
-}
-
-/// Returns the time that lies so long ago, in milliseconds since 1970.
-fn since(text: &str) -> Result<u64, CommandError> {
-    let ago = limits::duration(text).map_err(|error| {
-        CommandError::message(Code::UsageInvalid, format_args!("--since: {error}"))
-            .hint("such as `--since 10m`")
-    })?;
-    let then = SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH);
-    Ok(u64::try_from(then.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Returns the last lines. What does not end with a newline is a line, too.

@@ -72,6 +72,7 @@ fn table(all: &[Listed]) -> String {
 fn status(listed: &Listed) -> String {
     match (listed.sandbox.phase, listed.status) {
         (Phase::Creating, _) => "creating".to_owned(),
+        (Phase::Paused, _) => "paused".to_owned(),
         (Phase::Running, Some(StayStatus { idle: Some(idle), .. })) => {
             format!("running, idle for {}", time::duration(Duration::from_secs(idle.as_secs())))
         }

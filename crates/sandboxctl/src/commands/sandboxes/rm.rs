@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sandbox::state::sandboxes::{Phase, SandboxError};
+use sandbox::state::sandboxes::SandboxError;
 use serde_json::json;
 
 use crate::cli::RemoveArgs;
@@ -15,13 +15,16 @@ pub(crate) fn rm(ui: &Ui, context: &Context, args: &RemoveArgs) -> Result<ExitCo
     let code = super::each(ui, context, &args.names.names, "removed", |sandboxes, sandbox| {
         let name = sandbox.name().to_owned();
         match sandbox.phase {
-            Phase::Running if args.force => sandbox.stop(Duration::ZERO)?,
+            phase if args.force && phase.can_stop() => {
+                super::warn_unrecorded(ui, &sandbox.stop(Duration::ZERO)?);
+            }
             phase if !phase.can_be_removed() => {
                 return Err(SandboxError::Phase { name, phase, action: "be removed" }.into());
             }
             _ => {}
         }
-        Ok(sandboxes.remove(sandbox)?)
+        super::warn_unrecorded(ui, &sandboxes.remove(sandbox)?);
+        Ok(())
     })?;
     super::clear_up_after(ui, context)?;
     Ok(code)
@@ -34,7 +37,7 @@ pub(crate) fn prune(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError
     for found in sandboxes.list()? {
         match found {
             Ok(sandbox) if sandbox.phase.can_be_removed() => {
-                sandboxes.remove(&sandbox)?;
+                super::warn_unrecorded(ui, &sandboxes.remove(&sandbox)?);
                 removed.push(sandbox.name().to_owned());
             }
             Ok(_) => {}

@@ -12,7 +12,10 @@ use crate::ui::Ui;
 
 pub(crate) fn stop(ui: &Ui, context: &Context, args: &StopArgs) -> Result<ExitCode, CommandError> {
     let grace = grace(&args.time)?;
-    let code = super::each(ui, context, &args.names.names, "stopped", |_, sandbox| Ok(sandbox.stop(grace)?))?;
+    let code = super::each(ui, context, &args.names.names, "stopped", |_, sandbox| {
+        super::warn_unrecorded(ui, &sandbox.stop(grace)?);
+        Ok(())
+    })?;
     super::clear_up_after(ui, context)?;
     Ok(code)
 }

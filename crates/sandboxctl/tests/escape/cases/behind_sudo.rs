@@ -11,6 +11,7 @@ use std::process::Command;
 use crate::machine::{Caller, NORMAL, callers};
 use crate::place::Place;
 use crate::program;
+use crate::system_path::in_system_path;
 
 #[test]
 fn what_the_user_behind_sudo_cannot_reach_is_neither_shared_nor_exposed() {
@@ -411,12 +412,38 @@ fn root_runs_no_engine_that_the_user_behind_sudo_may_have_put_there() {
             std::os::unix::fs::chown(engine, Some(0), Some(0)).unwrap();
         }
         let mut command = place.command(&place.run(&["--provider", "podman", "--image", "x"], &["true"]));
-        behind_sudo(&place, &mut command).env("PATH", engine.parent().unwrap()).output().unwrap();
+        let command = behind_sudo(&place, &mut command);
+        in_system_path(command, &[engine.parent().unwrap()]).output().unwrap();
         assert_eq!(ran.exists(), number == 2, "{number}");
     }
     // Nothing leads it to settings of theirs.
     let told = fs::read_to_string(ran).unwrap();
     assert!(!told.contains(&place.home().display().to_string()), "{told}");
+}
+
+#[test]
+fn root_runs_no_program_of_the_user_s_that_lies_in_a_directory_of_root_s() {
+    if !rustix::process::geteuid().is_root() || !callers("PATH under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let ran = place.path("ran");
+    // As a layer in root's store of images: it belongs to root, only root may write there, and the user has chosen what is in it.
+    program::write(
+        &place.path("store/layer/podman"),
+        &format!("#!/bin/sh\necho > {}\nexit 1\n", ran.display()),
+    );
+    let layer = place.path("store/layer");
+    let call = || {
+        let mut command = place.command(&place.run(&["--provider", "podman", "--image", "x"], &["true"]));
+        behind_sudo(&place, &mut command).env("PATH", format!("{}:/usr/bin:/bin", layer.display()));
+        command
+    };
+    call().output().unwrap();
+    assert!(!ran.exists(), "the user behind sudo says by PATH what root runs");
+    // The control: where the system has its programs.
+    in_system_path(&call(), &[&layer]).output().unwrap();
+    assert!(ran.exists());
 }
 
 #[test]
@@ -440,7 +467,7 @@ fn no_variable_leads_root_s_engine_to_files_of_the_user_behind_sudo() {
         command.env("PATH", format!("{}:/usr/bin:/bin", place.path("bin").display()));
         command.env("LANG", "C.UTF-8").env("CONTAINERS_CONF", value);
         if sudo {
-            behind_sudo(&place, &mut command);
+            command = in_system_path(behind_sudo(&place, &mut command), &[&place.path("bin")]);
         }
         command.output().unwrap();
         let told = fs::read_to_string(&ran).unwrap();
@@ -467,8 +494,8 @@ fn root_s_engine_looks_for_no_helper_where_everybody_may_put_one() {
         let _ = fs::remove_file(&ran);
         fs::set_permissions(everybody, Permissions::from_mode(mode)).unwrap();
         let mut command = place.command(&place.run(&["--provider", "podman", "--image", "x"], &["true"]));
-        let path = format!("{}:{}:/usr/bin:/bin", everybody.display(), place.path("bin").display());
-        behind_sudo(&place, &mut command).env("PATH", path).output().unwrap();
+        let command = behind_sudo(&place, &mut command);
+        in_system_path(command, &[everybody, &place.path("bin")]).output().unwrap();
         assert_eq!(ran.exists(), runs, "{mode:o}");
     }
 }
@@ -485,8 +512,8 @@ fn settings_of_docker_are_read_with_the_rights_of_the_user_behind_sudo() {
     let said = || {
         let words = place.run(&["--provider", "docker", "--image", "x"], &["true"]);
         let mut command = place.command(&words);
-        behind_sudo(&place, &mut command).env("PATH", place.path("bin"));
-        let output = command.env("DOCKER_CONFIG", place.home().join(".docker")).output().unwrap();
+        behind_sudo(&place, &mut command).env("DOCKER_CONFIG", place.home().join(".docker"));
+        let output = in_system_path(&command, &[&place.path("bin")]).output().unwrap();
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     for mode in [0o644, 0o600] {
@@ -545,11 +572,11 @@ fn root_is_led_to_no_socket_of_the_user_behind_sudo() {
         symlink(led_to, &link).unwrap();
         let image = ["--provider", "docker", "--pull", "always", "--image", "registry.example/x:1"];
         let mut command = place.command(&place.run(&image, &["true"]));
-        if sudo {
-            behind_sudo(&place, &mut command);
-        }
         let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
         command.env("PATH", path).env("DOCKER_HOST", format!("unix://{}", address.display()));
+        if sudo {
+            command = in_system_path(behind_sudo(&place, &mut command), &[&place.path("bin")]);
+        }
         let said = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
         (fs::read_to_string(&ran).unwrap_or_default(), said)
     };
@@ -580,21 +607,18 @@ fn no_error_tells_the_user_behind_sudo_what_there_is_in_a_closed_directory() {
     let intercept = "[network]\nallow = [\"example.org:443\"]\nintercept = [\"example.org\"]\n";
     let said = |path: &Path, variable: &str, value: &str| {
         let engine = match variable {
-            "PATH" => ["--provider", "podman", "--image", "x"].as_slice(),
-            "DOCKER_HOST" => &["--provider", "docker", "--image", "x"],
+            "DOCKER_HOST" => ["--provider", "docker", "--image", "x"].as_slice(),
             _ => &[],
         };
         let settings = if engine.is_empty() { intercept } else { "" };
         place.write("home/.config/sandboxctl/sandbox.toml", settings);
         let mut command = place.command(&place.run(engine, &["true"]));
-        behind_sudo(&place, &mut command).env("PATH", place.path("bin"));
-        let output = command.env(variable, format!("{value}{}", path.display())).output().unwrap();
+        behind_sudo(&place, &mut command).env(variable, format!("{value}{}", path.display()));
+        let output = in_system_path(&command, &[&place.path("bin")]).output().unwrap();
         assert!(!output.status.success(), "{variable}: {output:?}");
         String::from_utf8_lossy(&output.stderr).replace(&path.display().to_string(), "PATH")
     };
-    for (variable, value) in
-        [("PATH", ""), ("DOCKER_HOST", "unix://"), ("SSL_CERT_FILE", ""), ("SSL_CERT_DIR", "")]
-    {
+    for (variable, value) in [("DOCKER_HOST", "unix://"), ("SSL_CERT_FILE", ""), ("SSL_CERT_DIR", "")] {
         // The control: in a directory that they may pass through they can see it themselves.
         for (mode, is_told) in [(0o711, true), (0o700, false)] {
             fs::set_permissions(&closed, Permissions::from_mode(mode)).unwrap();

@@ -11,6 +11,7 @@ use super::behind_sudo::{DOCKER, behind_sudo};
 use crate::machine::{Caller, NORMAL, callers};
 use crate::place::Place;
 use crate::program;
+use crate::system_path::in_system_path;
 
 /// Makes a directory of root's, with one in it that everybody may enter, and nobody has a way to but root.
 fn closed(place: &Place) -> PathBuf {
@@ -306,7 +307,8 @@ fn root_s_engine_is_found_by_no_link_of_the_user_s() {
         std::os::unix::fs::lchown(&link, Some(owner), Some(owner)).unwrap();
         let _ = fs::remove_file(&ran);
         let mut command = place.command(&place.run(&["--provider", "podman", "--image", "x"], &["true"]));
-        behind_sudo(&place, &mut command).env("PATH", place.path("bin")).output().unwrap();
+        let command = behind_sudo(&place, &mut command);
+        in_system_path(command, &[&place.path("bin")]).output().unwrap();
         assert_eq!(ran.exists(), runs, "{owner}");
     }
 }

@@ -76,7 +76,7 @@ impl Search<'_> {
                         // Only what lies right in it has such a name.
                         let is_linked =
                             path.to_str().is_some_and(layout::is_written_in_place) && has_names(&root, &path);
-                        if is_linked || repository::is_option(&path) {
+                        if is_linked || repository::is_hostile_reference(&path) {
                             self.note_strange(git, &path);
                         }
                         let list = PathList::read(self.root, git, &path, || self.object_format(git));

@@ -1,4 +1,5 @@
-//! Names with a leading dot at the roots of work trees: what programs obey mostly has one, and no list knows them all.
+//! Names with a leading dot at the roots of work trees: what programs obey mostly has one, and no list knows them all. And names that read as
+//! options: git hands the names of files on to other programs as they are.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,9 +20,10 @@ const MOST: usize = 10_000;
 /// The directory whose names count like those beside it.
 const CONFIG: &str = ".config";
 
-/// Keeps a name that begins with a dot.
+/// Keeps a name that begins with a dot, or as an option does: with `-`, or with the `+` of vi and less.
 pub(super) fn note(dotted: &mut Vec<OsString>, name: &[u8]) {
-    if name.starts_with(b".") && name != b"." && name != b".." && dotted.len() < 10 * MOST {
+    let counts = matches!(name, [b'.' | b'-' | b'+', ..]) && !matches!(name, b"." | b"..");
+    if counts && dotted.len() < 10 * MOST {
         dotted.push(OsString::from_vec(name.to_vec()));
     }
 }

@@ -3,37 +3,40 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use confine::protocol::{ControlSocket, Event, Request, Stay};
+use confine::protocol::{ControlSocket, Event, KillSource, Request, Stay};
 use confine::report::{Finding, Report, Status};
-use policy::plan::{Layer, Network, Plan};
+use policy::plan::{Layer, Plan};
 
-use super::early::send;
+use crate::host::clock::now;
 use crate::host::identity::Identity;
 use crate::provider::launch::StayLaunch;
-use crate::session::agent::Agent;
+use crate::session::egress::EgressProxy;
 use crate::session::error::StartError;
-use crate::session::outcome::End;
+use crate::session::outcome::{End, Notice};
 use crate::session::remedy;
+use crate::session::sockets::process::RelayProcess;
+use crate::session::streams::Stdio;
 use crate::state::record::RunId;
-use crate::state::sandboxes::{FirstCommand, NewSandbox, SandboxRecord, SandboxVersion, now};
+use crate::state::sandboxes::{FirstCommand, NewSandbox, SandboxRecord, SandboxVersion, StartedRecord};
 
 /// Refuses what needs a process on the host for as long as the sandbox lives.
 pub(super) fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
-    let refused = |asked: &str, remedy: &str| {
-        let reason =
-            "a sandbox that stays has no process on the host that would serve it, and none is built yet";
-        Err(StartError::refused(asked, reason, remedy))
-    };
-    if matches!(plan.network, Network::Allowlist { .. }) {
-        return refused("network = \"allowlist\" in a sandbox that stays", "network = \"none\", or `run`");
+    if plan.agent.pass_fd.is_empty() {
+        return Ok(());
     }
-    if !plan.sockets.is_empty() {
-        return refused("sockets of the host in a sandbox that stays", "`run`, or none of them");
+    Err(StartError::refused(
+        "--pass-fd for the first command of a sandbox that stays",
+        "a pipe is relayed by the client, and nobody waits for that command",
+        "`exec --pass-fd` when the sandbox runs",
+    ))
+}
+
+/// Returns where the streams of the first command lead.
+pub(super) fn stdio(stay: StayLaunch<'_>) -> Stdio {
+    match stay.plan.command {
+        FirstCommand::Run => Stdio::Logged,
+        FirstCommand::None => Stdio::Null,
     }
-    if !plan.agent.pass_fd.is_empty() {
-        return refused("--pass-fd in a sandbox that stays", "`run`, or none of them");
-    }
-    Ok(())
 }
 
 /// Takes the name of the sandbox, and makes its files.
@@ -42,7 +45,8 @@ pub(super) fn begin<'a>(
     plan: &Plan,
     id: &RunId,
     caller: Identity,
-    agent: &Agent,
+    agent: Identity,
+    image_env: Vec<String>,
 ) -> Result<NewSandbox<'a>, StartError> {
     let record = SandboxRecord {
         version: SandboxVersion::default(),
@@ -52,18 +56,21 @@ pub(super) fn begin<'a>(
         created: now(),
         plan: plan.clone(),
         stay: stay.plan,
-        agent: Identity { uid: agent.uid, gid: agent.gid },
+        image_env,
+        agent,
         started: None,
+        birth: None,
     };
-    Ok(stay.sandboxes.create(record)?)
+    Ok(stay.sandboxes.create(record, stay.replaces)?)
 }
 
 /// Returns how PID 1 is to live, as it is told. The number of what it holds is that of [`held`].
-pub(super) fn spec(stay: StayLaunch<'_>, held: usize) -> Result<Stay, StartError> {
+pub(super) fn spec(stay: StayLaunch<'_>, held: usize, kills: KillSource) -> Result<Stay, StartError> {
     let plan = stay.plan;
     Ok(Stay {
         idle_timeout: plan.idle_timeout,
         max_duration: plan.max_duration,
+        kills,
         held: u8::try_from(held)
             .map_err(|error| StartError::step("passing on what is locked")(io::Error::other(error)))?,
         logs: match plan.command {
@@ -77,7 +84,7 @@ pub(super) fn spec(stay: StayLaunch<'_>, held: usize) -> Result<Stay, StartError
 pub(super) fn held<'a>(
     stay: &StayLaunch<'a>,
     new: &'a NewSandbox<'_>,
-    locks: [Option<BorrowedFd<'a>>; 2],
+    locks: [Option<BorrowedFd<'a>>; 3],
 ) -> Vec<BorrowedFd<'a>> {
     let own = std::iter::once(new.alive.as_fd());
     own.chain(locks.into_iter().flatten()).chain(stay.held.iter().copied()).collect()
@@ -86,11 +93,17 @@ pub(super) fn held<'a>(
 /// Lists the descriptors of [`Stay`], in its order.
 pub(super) fn descriptors<'a>(
     new: &'a NewSandbox<'_>,
+    kills: Option<BorrowedFd<'a>>,
     held: &[BorrowedFd<'a>],
     logged: &'a [OwnedFd],
 ) -> Vec<BorrowedFd<'a>> {
     let logs = logged.iter().zip(&new.logs).flat_map(|(pipe, file)| [pipe.as_fd(), file.as_fd()]);
-    [new.listener.as_fd(), new.note.as_fd()].into_iter().chain(held.iter().copied()).chain(logs).collect()
+    [new.listener.as_fd(), new.note.as_fd()]
+        .into_iter()
+        .chain(kills)
+        .chain(held.iter().copied())
+        .chain(logs)
+        .collect()
 }
 
 /// What PID 1 has become.
@@ -102,13 +115,35 @@ pub(super) enum Began {
 }
 
 /// Waits until PID 1 is ready to stay, and returns what it has reported until then.
-pub(super) fn wait(control: &mut ControlSocket, plan: &Plan) -> Result<(Began, Report), StartError> {
+pub(super) fn wait(
+    control: &mut ControlSocket,
+    plan: &Plan,
+    egress: Option<&mut EgressProxy>,
+    relay: Option<&mut RelayProcess<'_>>,
+) -> Result<(Began, Report), StartError> {
+    let waited = wait_for_init(control, plan, relay);
+    match egress.and_then(EgressProxy::failure) {
+        // Whatever PID 1 says has come of that.
+        Some(reason) => Err(StartError::step("starting the egress proxy")(io::Error::other(reason))),
+        None => waited,
+    }
+}
+
+fn wait_for_init(
+    control: &mut ControlSocket,
+    plan: &Plan,
+    mut relay: Option<&mut RelayProcess<'_>>,
+) -> Result<(Began, Report), StartError> {
     let failed = StartError::step("reading events from PID 1");
     let mut report = Report::default();
     loop {
         match control.receive::<Event>().map_err(failed)? {
             Some(Event::Started { report: seen, .. }) => report = seen,
             Some(Event::Ready) => return Ok((Began::Ready, report)),
+            Some(Event::Sockets) => match &mut relay {
+                Some(relay) => relay.start(&control.take_descriptors())?,
+                None => return Err(failed(io::Error::other("sockets nobody asked for"))),
+            },
             Some(Event::Failed(failure)) => return Err(remedy::failure(plan.provider, failure)),
             Some(Event::Unexecutable { command, errno }) => {
                 return Ok((Began::Ended(End::unexecutable(command, errno)), report));
@@ -119,10 +154,23 @@ pub(super) fn wait(control: &mut ControlSocket, plan: &Plan) -> Result<(Began, R
     }
 }
 
+/// Notes that it runs.
+pub(super) fn started(
+    new: NewSandbox<'_>,
+    started: StartedRecord,
+    notice: &mut dyn FnMut(Notice),
+) -> Result<SandboxRecord, StartError> {
+    let (record, recorded) = new.started(started)?;
+    if let Some(warning) = recorded.warning() {
+        notice(Notice::Warning(warning));
+    }
+    Ok(record)
+}
+
 /// Leaves PID 1, which ends with this process until it has said that it does no more.
 pub(super) fn leave(control: &mut ControlSocket) -> Result<(), StartError> {
     let failed = StartError::step("leaving the sandbox");
-    send(control, &Request::Leave, &[])?;
+    control.send(&Request::Leave, &[]).map_err(failed)?;
     match control.receive::<Event>().map_err(failed)? {
         Some(Event::Stays) => Ok(()),
         Some(_) => Err(failed(io::ErrorKind::InvalidData.into())),

@@ -1,0 +1,45 @@
+//! What a client does with the files of a sandbox that stays. A process of the sandbox does it, with no right that a command lacks.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::{Copied, Source};
+
+/// What a client asks for on a connection for files. Descriptor: the one end of a pipe, for the stream of tar.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum FileRequest {
+    /// Writes what is at a path as a stream.
+    Pack { path: PathBuf, links: Links },
+    /// Reads a stream, and makes what it has at a path; without a source, in the directory that is there.
+    Unpack { path: PathBuf, source: Option<Source> },
+    /// Puts into its place what was unpacked: the stream was whole.
+    Commit,
+}
+
+/// What becomes of a link that is copied.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Links {
+    /// It is copied itself.
+    Copied,
+    /// What it leads to is copied, where the path itself is a link.
+    Followed,
+}
+
+/// What the process inside answers.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum FileEvent {
+    /// What is packed.
+    Found(Source),
+    /// All of the stream was unpacked, and waits for [`FileRequest::Commit`].
+    Unpacked,
+    /// It is done.
+    Done(Copied),
+    /// It is not, and nothing is left of it.
+    Failed {
+        path: PathBuf,
+        /// The error's number, where the system said one.
+        errno: Option<i32>,
+        message: String,
+    },
+}

@@ -1,0 +1,215 @@
+//! Trees of files as a stream of tar: packed beneath one directory, unpacked beneath another one.
+//!
+//! Both sides work beneath descriptors, name by name, and follow no link: whoever rearranges a tree meanwhile leads them nowhere
+//! else. What is no file, directory or link is left out. Bits that give somebody else's rights are not copied.
+
+pub use self::destination::{Destination, Source, destination};
+pub use self::entry::{Copied, Kind, TreeError};
+pub use self::pack::pack;
+pub use self::unpack::{Unpacked, unpack};
+
+mod destination;
+mod entry;
+mod pack;
+mod unpack;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use std::ffi::OsStr;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::path::Path;
+
+    use rustix::fs::{FileType, Mode};
+
+    use super::*;
+
+    fn open(path: &Path) -> OwnedFd {
+        fs::File::open(path).unwrap().into()
+    }
+
+    /// Packs a name of a directory, and unpacks it in another one.
+    fn copy(from: &Path, name: &str, to: &Path, wanted: &str) -> Result<Copied, TreeError> {
+        let mut stream = Vec::new();
+        let packed = pack(open(from).as_fd(), OsStr::new(name), Path::new(name), &mut stream)?;
+        let source = Source { kind: Kind::Directory, base: name.into(), is_contents: false };
+        let destination = destination(&to.join(wanted), &source, |path| Ok(open(path)))?;
+        let copied = unpack(destination, &stream[..])?.commit()?;
+        Ok(Copied { skipped: packed.skipped, ..copied })
+    }
+
+    #[test]
+    fn a_tree_is_copied_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, to) = (place.path().join("from"), place.path().join("to"));
+        fs::create_dir_all(from.join("tree/deep/er")).unwrap();
+        fs::create_dir(&to).unwrap();
+        fs::write(from.join("tree/file"), "content").unwrap();
+        fs::write(from.join("tree/deep").join("n".repeat(200)), vec![7; 100_000]).unwrap();
+        fs::set_permissions(from.join("tree/file"), fs::Permissions::from_mode(0o4751)).unwrap();
+        fs::set_permissions(from.join("tree/deep/er"), fs::Permissions::from_mode(0o500)).unwrap();
+        symlink("/etc/passwd", from.join("tree/link")).unwrap();
+        rustix::fs::mknodat(open(&from.join("tree")), "pipe", FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let copied = copy(&from, "tree", &to, "").unwrap();
+        assert_eq!((copied.entries, copied.bytes, copied.skipped), (6, 100_007, 1));
+        assert_eq!(fs::read_to_string(to.join("tree/file")).unwrap(), "content");
+        assert_eq!(fs::read(to.join("tree/deep").join("n".repeat(200))).unwrap(), vec![7; 100_000]);
+        let mode = |path: &str| fs::metadata(to.join(path)).unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode("tree/file"), mode("tree/deep/er")), (0o751, 0o500));
+        assert_eq!(fs::read_link(to.join("tree/link")).unwrap(), Path::new("/etc/passwd"));
+        let before = fs::metadata(from.join("tree/file")).unwrap().modified().unwrap();
+        let after = fs::metadata(to.join("tree/file")).unwrap().modified().unwrap();
+        assert!(before.duration_since(after).unwrap_or_default() < std::time::Duration::from_secs(1));
+        // Again, onto what is there, and under another name.
+        fs::write(from.join("tree/file"), "new").unwrap();
+        copy(&from, "tree", &to, "").unwrap();
+        assert_eq!(fs::read_to_string(to.join("tree/file")).unwrap(), "new");
+        copy(&from, "tree", &to, "other").unwrap();
+        copy_contents(&from, &to);
+        assert_eq!(fs::read_to_string(to.join("other/file")).unwrap(), "new");
+    }
+
+    /// Copies what a directory contains into one that is there, and into one that is not.
+    fn copy_contents(from: &Path, to: &Path) {
+        for wanted in ["there", "new"] {
+            fs::create_dir_all(to.join("there")).unwrap();
+            let mut stream = Vec::new();
+            pack(open(from).as_fd(), OsStr::new("tree"), Path::new("tree"), &mut stream).unwrap();
+            let source = Source { kind: Kind::Directory, base: "tree".into(), is_contents: true };
+            let destination = destination(&to.join(wanted), &source, |path| Ok(open(path))).unwrap();
+            unpack(destination, &stream[..]).unwrap().commit().unwrap();
+            assert_eq!(fs::read_to_string(to.join(wanted).join("file")).unwrap(), "new");
+        }
+    }
+
+    #[test]
+    fn a_stream_leads_nowhere_else() {
+        let place = tempfile::tempdir().unwrap();
+        let outside = place.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        let hostile = |build: &dyn Fn(&mut tar::Builder<Vec<u8>>)| {
+            let mut builder = tar::Builder::new(Vec::new());
+            build(&mut builder);
+            let to = tempfile::tempdir_in(place.path()).unwrap();
+            let source = Source { kind: Kind::Directory, base: "x".into(), is_contents: true };
+            let destination = destination(to.path(), &source, |path| Ok(open(path))).unwrap();
+            let stream = builder.into_inner().unwrap();
+            unpack(destination, &stream[..]).and_then(Unpacked::commit)
+        };
+        let file = |builder: &mut tar::Builder<Vec<u8>>, path: &str| {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(1);
+            header.set_mode(0o644);
+            // Raw: the library would refuse some of these.
+            header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+            header.set_cksum();
+            builder.append(&header, &b"x"[..]).unwrap();
+        };
+        let link = |builder: &mut tar::Builder<Vec<u8>>, kind, path: &str, target: &Path| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_size(0);
+            header.set_mode(0o777);
+            builder.append_link(&mut header, path, target).unwrap();
+        };
+        assert!(hostile(&|builder| file(builder, "x/ok")).is_ok(), "the control");
+        for path in ["../escaped", "/escaped", "x/../../escaped"] {
+            assert!(hostile(&|builder| file(builder, path)).is_err(), "{path}");
+        }
+        let through = hostile(&|builder| {
+            link(builder, tar::EntryType::Symlink, "x/l", &outside);
+            file(builder, "x/l/escaped");
+        });
+        assert!(through.is_err());
+        let secret = place.path().join("secret");
+        fs::write(&secret, "kept").unwrap();
+        let hard = hostile(&|builder| {
+            link(builder, tar::EntryType::Link, "x/h", &secret);
+        });
+        assert!(hard.is_err());
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        assert!(!place.path().join("escaped").exists() && !Path::new("/escaped").exists());
+    }
+
+    #[test]
+    fn a_name_leads_nowhere_else() {
+        let place = tempfile::tempdir().unwrap();
+        let to = place.path().join("to");
+        fs::create_dir_all(place.path().join("tree")).unwrap();
+        fs::create_dir(&to).unwrap();
+        let mut stream = Vec::new();
+        pack(open(place.path()).as_fd(), OsStr::new("tree"), Path::new("tree"), &mut stream).unwrap();
+        let absolute = place.path().join("absolute").into_os_string();
+        let copied = |base: &OsStr, kind| {
+            let source = Source { kind, base: base.to_owned(), is_contents: false };
+            let destination = destination(&to, &source, |path| Ok(open(path)))?;
+            unpack(destination, &stream[..])?.commit()
+        };
+        for base in [OsStr::new("../escaped"), OsStr::new(".."), OsStr::new("a/b"), &absolute] {
+            for kind in [Kind::Directory, Kind::File, Kind::Link] {
+                let refused = copied(base, kind).unwrap_err();
+                assert_eq!(refused.source.to_string(), "its name leads elsewhere", "{base:?}");
+            }
+        }
+        assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
+        assert!(!place.path().join("escaped").exists() && !place.path().join("absolute").exists());
+        copied(OsStr::new("tree"), Kind::Directory).unwrap();
+        assert!(to.join("tree").is_dir(), "the control");
+    }
+
+    #[test]
+    fn a_header_without_end_is_not_kept_in_memory() {
+        use std::io::Read;
+        for (kind, refused) in [(b'L', true), (b'K', true), (b'x', true), (b'g', false), (b'7', false)] {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(tar::EntryType::new(kind));
+            header.set_size(32 << 20);
+            header.set_mode(0o600);
+            header.set_cksum();
+            let mut read = 0;
+            let stream = header.as_bytes().chain(std::io::repeat(b'a').take(32 << 20));
+            let stream = stream.chain(std::io::repeat(0).take(1024));
+            let counted = Counted { stream, read: &mut read };
+            let to = tempfile::tempdir().unwrap();
+            let result = unpack(Destination::within(open(to.path())), counted);
+            assert_eq!(result.is_err(), refused, "{}: {result:?}", char::from(kind));
+            assert_eq!(read < 16 << 20, refused, "{}: {read} bytes", char::from(kind));
+        }
+    }
+
+    struct Counted<'a, R> {
+        stream: R,
+        read: &'a mut u64,
+    }
+
+    impl<R: std::io::Read> std::io::Read for Counted<'_, R> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let read = self.stream.read(buffer)?;
+            *self.read += read as u64;
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn what_is_not_whole_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("tree")).unwrap();
+        fs::write(place.path().join("tree/file"), vec![1; 10_000]).unwrap();
+        let mut stream = Vec::new();
+        pack(open(place.path()).as_fd(), OsStr::new("tree"), Path::new("tree"), &mut stream).unwrap();
+        let to = place.path().join("to");
+        fs::create_dir(&to).unwrap();
+        for length in [0, 100, 512, 1000, 5000] {
+            let source = Source { kind: Kind::Directory, base: "tree".into(), is_contents: false };
+            let destination = destination(&to, &source, |path| Ok(open(path))).unwrap();
+            match unpack(destination, &stream[..length]) {
+                // Whoever has sent it has not said that it is whole.
+                Ok(unpacked) => drop(unpacked),
+                Err(error) => assert!(!error.path.as_os_str().is_empty(), "{error}"),
+            }
+            assert_eq!(fs::read_dir(&to).unwrap().count(), 0, "{length}");
+        }
+    }
+}

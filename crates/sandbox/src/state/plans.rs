@@ -1,0 +1,59 @@
+//! What sandboxes that stay were made from, where the user whose they are cannot write. Their records are that user's, who may put anything
+//! into them: under sudo root makes a sandbox again only from what it has made one from.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::host::identity::Identity;
+use crate::state::directory::{StateDir, StateError};
+use crate::state::sandboxes::{SandboxError, SandboxRecord, Sandboxes};
+
+/// The directory of these, in that of this process's own user.
+const PLANS: &str = "plans";
+
+/// What sandboxes were made from, one file for each.
+#[derive(Debug)]
+pub struct Plans(StateDir);
+
+impl Plans {
+    /// Opens the directory of them, in the one of this process's own user.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be used.
+    pub fn open(own: &Path) -> Result<Self, StateError> {
+        Ok(Self(StateDir::open(own, Identity::own())?.within(PLANS)?))
+    }
+
+    /// Notes what a sandbox was made from, and forgets those that are there no more.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be written, or the sandboxes not be listed.
+    pub fn note(&self, record: &SandboxRecord, sandboxes: &Sandboxes) -> Result<(), SandboxError> {
+        self.0.write(record.id.as_str(), content(record).to_string().as_bytes())?;
+        let known = sandboxes.list()?;
+        // One whose record cannot be read is not started, and so not missed.
+        let is_known = |id: &str| known.iter().flatten().any(|known| known.record.id.as_str() == id);
+        for id in self.0.names()?.iter().filter(|id| *id != record.id.as_str() && !is_known(id)) {
+            self.0.remove(id)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the record says what was noted of its sandbox.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn confirm(&self, record: &SandboxRecord) -> Result<bool, StateError> {
+        let noted = self.0.read(record.id.as_str())?;
+        Ok(noted.and_then(|text| serde_json::from_slice::<Value>(&text).ok()) == Some(content(record)))
+    }
+}
+
+/// Returns what a sandbox is made again from.
+fn content(record: &SandboxRecord) -> Value {
+    json!({ "plan": record.plan, "stay": record.stay })
+}

@@ -1,0 +1,145 @@
+//! What git writes to the work tree by itself at an ordinary command: stashes that it was told to apply, and resolutions that it has recorded.
+
+use std::process::Command;
+
+use policy::classify::FileFormat;
+
+use super::git_data::{committed, git, move_all};
+use super::*;
+
+/// A repository with a hook that the work tree has, which is protected by being listed.
+fn hooked() -> Boundary {
+    let (boundary, _) = committed();
+    boundary.write(".githooks/pre-commit", "#!/bin/sh\n");
+    fs::set_permissions(boundary.host.join(".githooks/pre-commit"), fs::Permissions::from_mode(0o755))
+        .unwrap();
+    git(&boundary.host, &["add", "."]);
+    git(&boundary.host, &["commit", "-qm", "hook"]);
+    boundary
+}
+
+/// Makes a stash that writes another hook and a new `.envrc`, and returns its number. The work tree stays as it is.
+fn stash(boundary: &Boundary) -> String {
+    let script = r#"
+        head=$(git rev-parse HEAD); export GIT_INDEX_FILE=$PWD/.git/other-index; git read-tree HEAD
+        hook=$(printf '#!/bin/sh\ntouch "$(git rev-parse --show-toplevel)/../pwned"\n' | git hash-object -w --stdin)
+        git update-index --add --cacheinfo 100755,$hook,.githooks/pre-commit
+        env=$(echo evil | git hash-object -w --stdin); git update-index --add --cacheinfo 100644,$env,.envrc
+        index=$(git commit-tree -p $head -m index 'HEAD^{tree}')
+        git commit-tree -p $head -p $index -m WIP $(git write-tree); rm .git/other-index
+    "#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).current_dir(&boundary.host).env("HOME", "/nonexistent");
+    for who in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{who}_NAME"), "a").env(format!("GIT_{who}_EMAIL"), "a@b");
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn is_applied(boundary: &Boundary) -> bool {
+    git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    boundary.host.join(".envrc").exists()
+}
+
+#[test]
+fn a_stash_that_the_next_commit_would_apply_is_moved_aside() {
+    for place in [".git/MERGE_AUTOSTASH", ".git/packed-refs"] {
+        let attack = |boundary: &Boundary| {
+            let number = stash(boundary);
+            let content = match place {
+                ".git/packed-refs" => {
+                    format!("# pack-refs with: peeled fully-peeled sorted \n{number} MERGE_AUTOSTASH\n")
+                }
+                _ => format!("{number}\n"),
+            };
+            boundary.write(place, &content);
+        };
+        let boundary = hooked();
+        attack(&boundary);
+        assert!(is_applied(&boundary), "the control: {place}");
+
+        let boundary = hooked();
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        // Every branch may be among packed references, so they are not taken away.
+        let goes = place != ".git/packed-refs";
+        let found = if goes { move_all(&boundary, &baseline) } else { boundary.compare(&baseline) };
+        let said: Vec<_> = found.iter().map(|one| (one.path.as_path(), &one.reason, one.stays())).collect();
+        assert_eq!(said, [(Path::new(place), &Reason::AppliesStash, !goes)]);
+        assert_eq!(is_applied(&boundary), !goes, "{place}");
+    }
+}
+
+#[test]
+fn a_stash_of_an_interrupted_rebase_is_moved_aside() {
+    let attack = |boundary: &Boundary| {
+        let number = stash(boundary);
+        let head = fs::read_to_string(boundary.host.join(".git/HEAD")).unwrap();
+        let head_name = head.trim().strip_prefix("ref: ").unwrap();
+        let onto = git(&boundary.host, &["rev-parse", "HEAD"]);
+        for (name, content) in [
+            ("head-name", head_name),
+            ("onto", onto.trim()),
+            ("orig-head", onto.trim()),
+            ("autostash", &number),
+            ("interactive", ""),
+            ("git-rebase-todo", ""),
+        ] {
+            boundary.write(&format!(".git/rebase-merge/{name}"), &format!("{content}\n"));
+        }
+    };
+    let is_applied = |boundary: &Boundary| {
+        git(&boundary.host, &["rebase", "--abort"]);
+        boundary.host.join(".envrc").exists()
+    };
+    let boundary = hooked();
+    attack(&boundary);
+    assert!(is_applied(&boundary), "the control");
+    let boundary = hooked();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    let found = move_all(&boundary, &baseline);
+    assert!(found.iter().any(|one| one.reason == Reason::AppliesStash), "{found:?}");
+    let _ = Command::new("git").args(["rebase", "--abort"]).current_dir(&boundary.host).output();
+    assert!(!boundary.host.join(".envrc").exists());
+}
+
+#[test]
+fn a_variant_that_git_makes_another_number_of_is_moved_aside() {
+    let number = "1".repeat(40);
+    let attack = |boundary: &Boundary, variant: &str| {
+        let hook = fs::read_to_string(boundary.host.join(".githooks/pre-commit")).unwrap();
+        boundary.write(&format!(".git/rr-cache/{number}/preimage"), &hook);
+        boundary.write(&format!(".git/rr-cache/{number}/postimage"), "#!/bin/sh\necho evil\n");
+        boundary.write(".git/MERGE_RR", &format!("{number}{variant}\t.githooks/pre-commit\0"));
+    };
+    let is_overwritten = |boundary: &Boundary| {
+        git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        fs::read_to_string(boundary.host.join(".githooks/pre-commit")).unwrap().contains("evil")
+    };
+    for variant in [".-1", ".4294967295"] {
+        let boundary = hooked();
+        attack(&boundary, variant);
+        assert!(is_overwritten(&boundary), "the control: {variant}");
+        let boundary = hooked();
+        let baseline = boundary.baseline();
+        attack(&boundary, variant);
+        let found = move_all(&boundary, &baseline);
+        let reason = Reason::Unreadable { format: FileFormat::Index };
+        assert!(
+            found.iter().any(|one| one.path == Path::new(".git/MERGE_RR") && one.reason == reason),
+            "{found:?}"
+        );
+        assert!(!is_overwritten(&boundary), "{variant}");
+    }
+    // What git writes itself stays.
+    for variant in ["", ".1", ".17"] {
+        let boundary = hooked();
+        let baseline = boundary.baseline();
+        attack(&boundary, variant);
+        assert_eq!(move_all(&boundary, &baseline), [], "{variant}");
+        assert!(!is_overwritten(&boundary), "{variant}");
+    }
+}

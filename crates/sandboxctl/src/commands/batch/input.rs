@@ -1,0 +1,212 @@
+//! Where the tasks of a batch come from: lines of a file, which are all read before anything runs, or of a pipe, which are
+//! tasks as they arrive.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use anyhow::Context as _;
+use policy::text::escape;
+use sandbox::host::small_file;
+use serde_json::{Value, json};
+
+use super::task::{BatchTask, Mistake};
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+use crate::text::one_line;
+
+/// The longest line, in bytes.
+const MAX_LINE: usize = 1 << 20;
+
+/// How many mistakes are listed.
+const MAX_LISTED: usize = 20;
+
+/// The lines of a batch.
+pub(super) struct Input {
+    label: String,
+    reader: BufReader<File>,
+    is_file: bool,
+    line: u64,
+    /// In which line each id is.
+    ids: HashMap<String, u64>,
+}
+
+/// One line that is not blank.
+#[derive(Debug)]
+pub(super) enum Line {
+    Task(BatchTask),
+    Wrong(WrongLine),
+}
+
+/// A line that is no task.
+#[derive(Debug)]
+pub(super) struct WrongLine {
+    pub(super) number: u64,
+    /// The id that it has all the same.
+    pub(super) id: Option<String>,
+    /// Where the line is from.
+    label: String,
+    mistakes: Vec<Mistake>,
+}
+
+impl Input {
+    /// Opens a file, with the rights of the caller, or standard input.
+    pub(super) fn open(context: &Context, path: Option<&Path>) -> Result<Self, CommandError> {
+        let (label, file) = if let Some(path) = path.filter(|path| *path != Path::new("-")) {
+            let label = escape::path(path);
+            let file =
+                read_as_caller(context, path).with_context(|| format!("cannot read tasks from {label}"));
+            (label, file.map_err(unreadable)?)
+        } else {
+            let stdin = io::stdin().as_fd().try_clone_to_owned();
+            ("standard input".to_owned(), stdin.context("cannot read standard input")?.into())
+        };
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        Ok(Self { label, reader: BufReader::new(file), is_file, line: 0, ids: HashMap::new() })
+    }
+
+    /// Returns whether all of it is there already.
+    pub(super) fn is_file(&self) -> bool {
+        self.is_file
+    }
+
+    /// Reads all tasks of a file.
+    pub(super) fn read_all(mut self) -> Result<Vec<BatchTask>, CommandError> {
+        let (mut tasks, mut wrong) = (Vec::new(), Vec::new());
+        while let Some(line) = self.next()? {
+            match line {
+                Line::Task(task) => tasks.push(task),
+                Line::Wrong(line) => wrong.push(line),
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(mistakes(&wrong).hint("nothing was run"));
+        }
+        if tasks.is_empty() { Err(self.no_tasks()) } else { Ok(tasks) }
+    }
+
+    /// Returns the error where there is no task.
+    pub(super) fn no_tasks(&self) -> CommandError {
+        let message = format!("{}: there is no task in it", self.label);
+        CommandError::message(Code::TasksInvalid, message)
+            .hint("a task is a line such as `{\"id\": \"a\", \"command\": [\"make\", \"test\"]}`")
+    }
+
+    /// Reads the next line, and waits for it.
+    pub(super) fn next(&mut self) -> Result<Option<Line>, CommandError> {
+        loop {
+            let Some(read) = self.read_line()? else { return Ok(None) };
+            self.line += 1;
+            let parsed = match read {
+                ReadLine::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => continue,
+                ReadLine::Line(bytes) => BatchTask::parse(&bytes),
+                ReadLine::TooLong => {
+                    let mistake = Mistake::new(format!("longer than {MAX_LINE} bytes"));
+                    Err((None, vec![mistake.hint("share a directory with what is large, by `volumes`")]))
+                }
+            };
+            return Ok(Some(match parsed.and_then(|task| self.unique(task)) {
+                Ok(task) => Line::Task(task),
+                Err((id, mistakes)) => {
+                    Line::Wrong(WrongLine { number: self.line, id, label: self.label.clone(), mistakes })
+                }
+            }));
+        }
+    }
+
+    fn unique(&mut self, task: BatchTask) -> super::task::Parsed {
+        match self.ids.insert(task.id.clone(), self.line) {
+            None => Ok(task),
+            Some(other) => {
+                self.ids.insert(task.id.clone(), other);
+                let id = one_line(&task.id);
+                let mistake = Mistake::new(format!("line {other} has the id \"{id}\" already"));
+                Err((Some(task.id), vec![mistake.hint("ids tell results apart, so each is there once")]))
+            }
+        }
+    }
+
+    fn read_line(&mut self) -> Result<Option<ReadLine>, CommandError> {
+        let failed = |error: io::Error| {
+            unreadable(anyhow::Error::new(error).context(format!("cannot read tasks from {}", self.label)))
+        };
+        let mut line = Vec::new();
+        let limit = MAX_LINE as u64 + 1;
+        self.reader.by_ref().take(limit).read_until(b'\n', &mut line).map_err(failed)?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if line.len() <= MAX_LINE || line.ends_with(b"\n") {
+            return Ok(Some(ReadLine::Line(line)));
+        }
+        // What is left of it is no task of its own.
+        self.reader.skip_until(b'\n').map_err(failed)?;
+        Ok(Some(ReadLine::TooLong))
+    }
+}
+
+/// A line as it is read.
+enum ReadLine {
+    Line(Vec<u8>),
+    TooLong,
+}
+
+impl WrongLine {
+    /// Returns the error of this line alone.
+    pub(super) fn error(&self) -> CommandError {
+        mistakes(std::slice::from_ref(self))
+    }
+
+    fn texts(&self) -> impl Iterator<Item = (String, &Mistake)> {
+        let place = |mistake: &Mistake| match mistake.column {
+            Some(column) => format!("{}:{}:{column}", self.label, self.number),
+            None => format!("{}:{}", self.label, self.number),
+        };
+        self.mistakes
+            .iter()
+            .map(move |mistake| (format!("{}: {}", place(mistake), one_line(&mistake.message)), mistake))
+    }
+}
+
+/// Makes one error of everything that is wrong.
+fn mistakes(lines: &[WrongLine]) -> CommandError {
+    let all: Vec<_> = lines.iter().flat_map(|line| line.texts().map(move |text| (line, text))).collect();
+    let listed = &all[..all.len().min(MAX_LISTED)];
+    let details: Vec<Value> = listed
+        .iter()
+        .map(|(line, (_, Mistake { column, message, hint }))| {
+            json!({ "line": line.number, "column": column, "message": message, "hint": hint })
+        })
+        .collect();
+    let failure = match all.as_slice() {
+        [(_, (text, mistake))] => {
+            mistake.hint.iter().fold(CommandError::message(Code::TasksInvalid, text), CommandError::hint)
+        }
+        all => {
+            let with_hint = |(_, (text, mistake)): &(_, (String, &Mistake))| match &mistake.hint {
+                Some(hint) => format!("\n  {text}; {hint}"),
+                None => format!("\n  {text}"),
+            };
+            let mut lines: Vec<_> = listed.iter().map(with_hint).collect();
+            if all.len() > listed.len() {
+                lines.push(format!("\n  and {} more", all.len() - listed.len()));
+            }
+            CommandError::message(
+                Code::TasksInvalid,
+                format_args!("{} problems:{}", all.len(), lines.concat()),
+            )
+        }
+    };
+    failure.details(json!({ "problems": details, "count": all.len() }))
+}
+
+fn read_as_caller(context: &Context, path: &Path) -> io::Result<File> {
+    let way = context.way_to(&context.absolute(path))?;
+    small_file::open_as(&way, context.caller)
+}
+
+fn unreadable(error: anyhow::Error) -> CommandError {
+    CommandError::new(Code::UsageInvalid, error)
+}

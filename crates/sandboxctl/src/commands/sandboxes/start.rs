@@ -1,0 +1,41 @@
+//! `start`: makes sandboxes again that have ended, from what they were made from.
+
+use sandbox::state::sandboxes::{Phase, SandboxError};
+use serde_json::json;
+
+use super::super::run;
+use crate::cli::NamesArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+
+pub(crate) fn start(ui: &Ui, mut context: Context, args: &NamesArgs) -> Result<ExitCode, CommandError> {
+    let sandboxes = super::open(&context)?;
+    let found: Vec<_> = args.names.iter().map(|name| sandboxes.find(name)).collect::<Result<_, _>>()?;
+    // Each start takes what it needs out of the environment.
+    let env = context.env.clone();
+    let mut names = Vec::new();
+    for sandbox in &found {
+        let name = sandbox.name().to_owned();
+        match sandbox.phase {
+            // As `docker start`, which has nothing to do then.
+            Phase::Running => {}
+            Phase::Stopped => {
+                context.env.clone_from(&env);
+                run::restart(ui, &mut context, sandbox)?;
+            }
+            phase @ (Phase::Creating | Phase::Paused) => {
+                return Err(SandboxError::Phase { name, phase, action: "be started" }.into());
+            }
+        }
+        if !ui.is_json() {
+            ui.raw(format!("{name}\n").as_bytes())?;
+        }
+        names.push(name);
+    }
+    if ui.is_json() {
+        ui.json(&json!({ "started": names }))?;
+    }
+    Ok(ExitCode::Success)
+}

@@ -1,0 +1,132 @@
+//! What a line says of its task.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::machine::callers;
+use crate::place::Place;
+use crate::{batch, everywhere, ids, line, lines, script, with};
+
+#[test]
+fn each_task_has_a_sandbox_of_its_own_and_a_line() {
+    for (caller, runner) in everywhere("batches") {
+        let place = Place::on(caller, runner);
+        let tasks = [
+            script("a", "echo of a > /tmp/own; cat /tmp/*; hostname"),
+            script("b", "cat /tmp/*; echo said >&2; exit 3"),
+            // A signal that the batch blocks for itself.
+            script("c", "kill -TERM $$"),
+        ];
+        let output = batch(&place, &["--jobs=3"], &tasks).output().unwrap();
+        let what = format!("in {runner:?} by {caller:?}: {output:?}");
+        assert_eq!(output.status.code(), Some(123), "{what}");
+        assert_eq!(ids(&output).len(), 3, "{what}");
+        let a = line(&output, "a");
+        assert_eq!(a["stdout"]["text"], "of a\nsandbox\n", "{what}");
+        assert_eq!((&a["attempt"], &a["result"]["code"]), (&json!(1), &json!(0)), "{what}");
+        let b = line(&output, "b");
+        assert_eq!(b["result"]["code"], 3, "{what}");
+        assert!(b["stderr"]["text"].as_str().unwrap().ends_with("said\n"), "{what}");
+        assert!(!b["stdout"]["text"].as_str().unwrap().contains("of a"), "{what}");
+        assert_eq!(line(&output, "c")["result"]["signal"], 15, "{what}");
+        let names: BTreeSet<_> =
+            lines(&output).iter().map(|line| line["sandbox"]["name"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(names.len(), 3, "{what}");
+    }
+}
+
+#[test]
+fn the_exit_code_is_0_where_every_command_ended_with_0() {
+    for caller in callers("batches without a failure") {
+        let place = Place::new(caller);
+        let output = batch(&place, &[], &[script("a", "true"), script("b", "true")]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "by {caller:?}: {output:?}");
+        assert_eq!(ids(&output).len(), 2, "by {caller:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_task_has_settings_of_its_own_and_those_of_the_batch() {
+    for caller in callers("settings of tasks") {
+        let place = Place::new(caller);
+        place.write("home/a/file", "of a\n");
+        place.write("home/b/file", "of b\n");
+        place.write("home/own.toml", "[env]\nset = { FROM = \"own.toml\" }\n");
+        let own = place.path("home/own.toml");
+        let volume = |name: &str| format!("{}:/data:ro", place.path(&format!("home/{name}")).display());
+        let says = "echo $SHARED $OWN $FROM; cat /data/file";
+        let tasks = [
+            with(script("a", says), &json!({ "env": { "OWN": "x = y" }, "volumes": [volume("a")] })),
+            with(
+                script("b", says),
+                &json!({ "env": { "SHARED": "mine" }, "volumes": [volume("b")], "config": own }),
+            ),
+            with(script("slow", "sleep 1000"), &json!({ "timeout": "100ms" })),
+            with(script("elsewhere", "true"), &json!({ "provider": "local" })),
+        ];
+        let flags = ["--env=SHARED=everybody's", "--timeout=5m"];
+        let output = batch(&place, &flags, &tasks).output().unwrap();
+        let said = |id| line(&output, id)["stdout"]["text"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(said("a"), "everybody's x = y\nof a\n", "by {caller:?}: {output:?}");
+        assert_eq!(said("b"), "mine own.toml\nof b\n", "by {caller:?}: {output:?}");
+        let slow = line(&output, "slow");
+        assert_eq!(slow["result"]["timed_out"], true, "by {caller:?}: {output:?}");
+        assert_eq!(slow["error"]["code"], "command.timed_out", "by {caller:?}: {output:?}");
+        let elsewhere = line(&output, "elsewhere");
+        assert_eq!(elsewhere["sandbox"]["provider"], "local", "by {caller:?}: {output:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_started_is_an_error_of_its_task_alone() {
+    for caller in callers("tasks that cannot be started") {
+        let place = Place::new(caller);
+        let tasks = [
+            with(script("missing", "true"), &json!({ "config": "nowhere.toml" })),
+            script("good", "echo good"),
+            with(script("long", "true"), &json!({ "env": { "LONG": "x".repeat(200_000) } })),
+        ];
+        let output = batch(&place, &[], &tasks).output().unwrap();
+        assert_eq!(output.status.code(), Some(123), "by {caller:?}: {output:?}");
+        let missing = line(&output, "missing");
+        assert_eq!(missing["error"]["code"], "config.not_found", "by {caller:?}: {output:?}");
+        assert!(missing["result"].is_null(), "by {caller:?}: {output:?}");
+        assert_eq!(line(&output, "good")["stdout"]["text"], "good\n", "by {caller:?}: {output:?}");
+        assert_eq!(line(&output, "long")["error"]["code"], "start.failed", "by {caller:?}: {output:?}");
+    }
+}
+
+#[test]
+fn what_tasks_warn_of_alike_is_said_once() {
+    for caller in callers("warnings of tasks") {
+        let place = Place::new(caller);
+        let tasks = ["a", "b", "c"].map(|id| script(id, "true"));
+        let output = batch(&place, &["--provider=local"], &tasks).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let warnings: Vec<_> = stderr.lines().filter(|line| line.starts_with("warning:")).collect();
+        assert_eq!(warnings.len(), 1, "by {caller:?}: {output:?}");
+        assert!(warnings[0].contains("isolation"), "by {caller:?}: {output:?}");
+    }
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal_alone() {
+    for caller in callers("progress on a terminal") {
+        let place = Place::new(caller);
+        let tasks = [script("a", "true"), script("b", "exit 1")];
+        let plain = batch(&place, &[], &tasks).output().unwrap();
+        assert!(!String::from_utf8_lossy(&plain.stderr).contains("done"), "by {caller:?}: {plain:?}");
+        let (program, file) = (place.path("sandboxctl"), place.path("home/tasks.jsonl"));
+        let command =
+            format!("{} batch {} >{}", program.display(), file.display(), place.home().join("out").display());
+        let words = ["script", "--quiet", "--return", "--command", &command, "/dev/null"];
+        let output = place.outside(&words).stdin(Stdio::null()).output().unwrap();
+        let screen = String::from_utf8_lossy(&output.stdout);
+        assert!(screen.contains("0 of 2 done"), "by {caller:?}: {screen}");
+        assert!(screen.ends_with("2 of 2 done, 1 failed\r\n"), "by {caller:?}: {screen}");
+        let written = std::fs::read_to_string(place.home().join("out")).unwrap();
+        assert_eq!(written.lines().count(), 2, "by {caller:?}: {written}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Records of sandboxes that stay: files of the user behind sudo, from which root makes nothing that it has not made before.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use super::behind_sudo::behind_sudo;
+use crate::machine::{Caller, callers};
+use crate::place::Place;
+
+/// A place of an ordinary user, where root is called by sudo.
+struct Sudo(Place);
+
+impl Sudo {
+    fn new(test: &str) -> Option<Self> {
+        let is_possible = rustix::process::geteuid().is_root() && callers(test).contains(&Caller::Normal);
+        is_possible.then(|| Self(Place::new(Caller::Normal)))
+    }
+
+    fn call(&self, words: &[&str]) -> Output {
+        let program = self.0.path("sandboxctl");
+        let words = [&[program.to_str().unwrap()], words].concat();
+        let mut command = self.0.command(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        behind_sudo(&self.0, &mut command).output().unwrap()
+    }
+
+    fn works(&self, words: &[&str]) -> String {
+        let output = self.call(words);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Makes a directory with a secret of root's in one of this mode.
+    fn secret_in(&self, mode: u32) -> PathBuf {
+        let closed = self.0.path("closed");
+        fs::create_dir_all(closed.join("inner")).unwrap();
+        fs::write(closed.join("inner/secret"), "root's own").unwrap();
+        fs::set_permissions(&closed, Permissions::from_mode(mode)).unwrap();
+        closed
+    }
+
+    /// The record of the sandbox.
+    fn record(&self) -> PathBuf {
+        let all = self.0.home().join(".local/state/sandboxctl/sandboxes");
+        let all = fs::read_dir(all).unwrap().flatten().map(|one| one.path().join("record.json"));
+        all.into_iter().find(|record| record.exists()).unwrap()
+    }
+}
+
+/// Changes a record as whoever owns it can.
+fn forge(record: &Path, change: impl FnOnce(&mut Value)) {
+    let mut content: Value = serde_json::from_slice(&fs::read(record).unwrap()).unwrap();
+    change(&mut content["plan"]);
+    fs::write(record, content.to_string()).unwrap();
+}
+
+#[test]
+fn root_makes_no_sandbox_again_from_what_the_user_has_written() {
+    let Some(sudo) = Sudo::new("forged records under sudo") else { return };
+    let closed = sudo.secret_in(0o700);
+    sudo.works(&["create", "--name", "base"]);
+    sudo.works(&["stop", "base"]);
+
+    // The control: what root has made it makes again.
+    sudo.works(&["start", "base"]);
+    assert_eq!(sudo.works(&["exec", "base", "--", "echo", "runs"]), "runs\n");
+    sudo.works(&["stop", "base"]);
+
+    let record = sudo.record();
+    let honest = fs::read(&record).unwrap();
+    let inner = fs::metadata(closed.join("inner")).unwrap();
+    let share = |plan: &mut Value| {
+        let mut shared = plan["boundaries"][0].clone();
+        shared["name"] = json!("x");
+        shared["host"] = json!(closed.join("inner"));
+        shared["guest"] = json!("/x");
+        shared["file_id"] = json!({ "device": inner.dev(), "inode": inner.ino() });
+        plan["boundaries"].as_array_mut().unwrap().push(shared);
+    };
+    let more = |plan: &mut Value| plan["limits"]["pids"] = json!(null);
+    for change in [&share as &dyn Fn(&mut Value), &more] {
+        forge(&record, change);
+        let start = sudo.call(&["--format", "json", "start", "base"]);
+        let said: Value = serde_json::from_slice(&start.stdout).unwrap_or_default();
+        assert_eq!(said["error"]["code"], "policy.denied", "{start:?}");
+        let seen = sudo.call(&["exec", "base", "--", "cat", "/x/secret"]);
+        assert!(!seen.status.success() && seen.stdout.is_empty(), "{seen:?}");
+        fs::write(&record, &honest).unwrap();
+    }
+
+    // A record of another sandbox, which root has never made.
+    let id = "00000000000000e1";
+    let other = record.parent().unwrap().with_file_name(id);
+    fs::create_dir(&other).unwrap();
+    for file in fs::read_dir(record.parent().unwrap()).unwrap().flatten() {
+        let _ = fs::copy(file.path(), other.join(file.file_name()));
+    }
+    let mut content: Value = serde_json::from_slice(&honest).unwrap();
+    content["id"] = json!(id);
+    content["name"] = json!("other");
+    content["plan"]["name"] = json!("other");
+    fs::write(other.join("record.json"), content.to_string()).unwrap();
+    let start = sudo.call(&["--format", "json", "start", "other"]);
+    assert!(!start.status.success(), "{start:?}");
+    let _ = fs::remove_dir_all(&other);
+    sudo.works(&["rm", "base"]);
+}
+
+/// The control of all cases here: what a user has by sudo works.
+#[test]
+fn files_are_copied_both_ways() {
+    let Some(sudo) = Sudo::new("copies under sudo") else { return };
+    let file = sudo.0.write("workspace/given", "content");
+    sudo.works(&["create", "--name", "base"]);
+    sudo.works(&["cp", file.to_str().unwrap(), "base:/tmp/taken"]);
+    assert_eq!(sudo.works(&["exec", "base", "--", "cat", "/tmp/taken"]), "content");
+    let back = sudo.0.workspace().join("back");
+    sudo.works(&["cp", "base:/tmp/taken", back.to_str().unwrap()]);
+    assert_eq!(fs::read_to_string(&back).unwrap(), "content");
+    assert_eq!(fs::metadata(&back).unwrap().uid(), fs::metadata(&file).unwrap().uid());
+    sudo.works(&["rm", "--force", "base"]);
+}
+
+#[test]
+fn what_was_closed_since_is_not_shared_again() {
+    let Some(sudo) = Sudo::new("directories that were closed, under sudo") else { return };
+    let closed = sudo.secret_in(0o711);
+    let shared = format!("{}:/x:ro", closed.join("inner").display());
+    sudo.works(&["create", "--name", "base", "--volume", &shared]);
+    sudo.works(&["stop", "base"]);
+    // The control: it is shared while there is a way to it.
+    sudo.works(&["start", "base"]);
+    assert_eq!(sudo.works(&["exec", "base", "--", "cat", "/x/secret"]), "root's own");
+    sudo.works(&["stop", "base"]);
+    fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+    let start = sudo.call(&["start", "base"]);
+    assert!(!start.status.success(), "{start:?}");
+    assert!(String::from_utf8_lossy(&start.stderr).contains("ermission denied"), "{start:?}");
+    sudo.works(&["rm", "base"]);
+}

@@ -1,0 +1,78 @@
+//! Commands that turn against what supervises them, and against PID 1.
+
+use std::fs;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::machine::Runner;
+use crate::place::Place;
+use crate::{PATIENCE, Staying, everywhere, name, ours, said};
+
+#[test]
+fn a_first_command_that_stops_its_supervisor_holds_up_nobody() {
+    for (caller, runner) in everywhere("first commands that stop their supervisors") {
+        let place = Place::on(caller, runner);
+        // It has to be faster than its supervisor, which it is now and then.
+        for _ in 0..if runner == Runner::Native { 12 } else { 3 } {
+            let began = Instant::now();
+            let sandbox = Staying::run(&place, &[], &["sh", "-c", "kill -STOP $PPID; exec sleep 1000"]);
+            assert_eq!(sandbox.inspect()["state"], "running", "in {runner:?} by {caller:?}");
+            said(&ours(&place, &["rm", "--force", &name(&place)]).output().unwrap());
+            assert!(began.elapsed() < PATIENCE, "in {runner:?} by {caller:?}");
+        }
+    }
+}
+
+#[test]
+fn a_supervisor_keeps_its_descriptors_and_its_deadline() {
+    for (caller, runner) in everywhere("commands that take descriptors from their supervisors") {
+        // Images need not have the program.
+        if runner != Runner::Native {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &[]);
+        let script = "trap '' TERM; prlimit --nofile=0 --pid $PPID; echo $? >/workspace/tried; while :; do sleep 0.1; done";
+        let output = sandbox
+            .exec(&["--format", "json", "--timeout", "500ms"], &["sh", "-c", script])
+            .output()
+            .unwrap();
+        let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(seen["result"]["timed_out"], true, "by {caller:?}: {seen:#}");
+        assert!(seen["result"]["duration_ms"].as_u64().unwrap() < 20_000, "by {caller:?}: {seen:#}");
+        // It was refused; its own limits are its own.
+        assert_eq!(fs::read_to_string(place.workspace().join("tried")).unwrap(), "1\n", "by {caller:?}");
+        assert_eq!(
+            sandbox.prints(&["sh", "-c", "prlimit --nofile=64 --pid $$; ulimit -n 32; ulimit -n"]),
+            "32\n"
+        );
+        let left = sandbox.wait_until("nothing of it is left", |seen| seen["status"]["commands"] == 0);
+        assert_eq!(left["state"], "running", "by {caller:?}");
+    }
+}
+
+#[test]
+fn nobody_inside_speaks_for_the_engine() {
+    // What kill(2) sends, with another sender than the kernel would write.
+    let forge = "import ctypes, os, struct, sys, time\n\
+                 info = ctypes.create_string_buffer(struct.pack('iiiiii', 15, 0, int(sys.argv[1]), 0, 0, 0), 128)\n\
+                 libc = ctypes.CDLL(None, use_errno=True)\n\
+                 number = {'x86_64': 129, 'aarch64': 138}[os.uname().machine]\n\
+                 print(libc.syscall(number, 1, 15, info), flush=True)\n";
+    for (caller, runner) in everywhere("forged signals") {
+        if runner != Runner::Native {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let sandbox =
+            Staying::run(&place, &[], &["sh", "-c", "until test -e go; do sleep 0.05; done; exit 7"]);
+        // SI_QUEUE, which anybody may claim, and SI_USER, which nobody may.
+        for (code, returned) in [("-1", "0\n"), ("0", "-1\n")] {
+            assert_eq!(sandbox.prints(&["python3", "-c", forge, code]), returned, "by {caller:?}");
+        }
+        assert_eq!(sandbox.prints(&["echo", "lives"]), "lives\n", "by {caller:?}");
+        fs::write(place.workspace().join("go"), "").unwrap();
+        assert_eq!(said(&ours(&place, &["wait", &name(&place)]).output().unwrap()), "7\n", "by {caller:?}");
+    }
+}
