@@ -35,6 +35,10 @@ const SCRIPT: &str = r#"ip link set lo up || exit
 for address in "$1/32" "$3/32" 169.254.169.254/32 203.0.113.1/32 '2001:db8::1/128 nodad' 'fd00:ec2::254/128 nodad'; do
     ip address add $address dev lo || exit
 done
+# The kernel adds the route of an IPv6 address a moment after the address.
+for address in 2001:db8::1 fd00:ec2::254; do
+    until ip -6 route show table local | grep -q "^local $address "; do :; done
+done
 resolvers=$(sed -n 's/^nameserver *//p' /etc/resolv.conf)
 for resolver in $resolvers; do
     case $resolver in 127.*|::1) ;; *) ip address add "$resolver" dev lo ;; esac

@@ -77,7 +77,11 @@ ip link set lo up
 for address in 192.0.2.1/32 10.0.0.1/32 172.17.0.1/32 169.254.169.254/32 2001:db8::1/128 fd00:ec2::254/128; do
     ip address add $address dev lo nodad
 done
-echo 0 0 >/proc/sys/net/ipv4/ping_group_range""", shell=True, check=True)
+echo 0 0 >/proc/sys/net/ipv4/ping_group_range
+# The kernel adds the route of an IPv6 address a moment after the address.
+for address in 2001:db8::1 fd00:ec2::254; do
+    until ip -6 route show table local | grep -q "^local $address "; do :; done
+done""", shell=True, check=True)
 listener = socket.create_server(("::", 53), family=socket.AF_INET6, dualstack_ipv6=True)
 "#,
     )
