@@ -98,6 +98,16 @@ pub enum Reason {
         /// Where it leads.
         target: String,
     },
+    /// It is a link to a file that no sandbox may write, here or elsewhere on the host: whoever writes to it writes there.
+    LinksTo {
+        /// Where it leads.
+        target: String,
+    },
+    /// It is a link that is only good for being written through: git does so, or nothing can be read there.
+    WritesThrough {
+        /// Where it leads.
+        target: String,
+    },
     /// It has another name: what a program writes there is written here.
     HardLinked,
     /// A `sandbox.toml`: it has no effect until it is trusted.
@@ -178,6 +188,14 @@ impl fmt::Display for Reason {
             Self::LinksOut { target } => write!(
                 f,
                 "it is a link out of the shared directory, to {target}: whoever shares it, or starts a sandbox in it, shares that; it stays"
+            ),
+            Self::LinksTo { target } => write!(
+                f,
+                "it is a link to {target}, which the command could not write: whatever you have written to the link is written there; it stays"
+            ),
+            Self::WritesThrough { target } => write!(
+                f,
+                "it is a link to {target}, which the command could not write: git, or whoever writes a file of this name, would write there"
             ),
             Self::HardLinked => {
                 f.write_str("it has another name, so what a program writes there is written here")

@@ -99,7 +99,7 @@ pub struct Stuck {
 }
 
 /// The form of a record. It goes up whenever what one holds means something else.
-pub type RecordVersion = Version<5>;
+pub type RecordVersion = Version<6>;
 
 /// The name of a run: sixteen hexadecimal digits.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]

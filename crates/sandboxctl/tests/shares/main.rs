@@ -10,6 +10,7 @@ mod owners;
 mod precedence;
 mod sockets;
 mod worktrees;
+mod written_through;
 
 #[path = "../support/machine.rs"]
 mod machine;

@@ -46,7 +46,7 @@ pub struct Baseline {
     /// Names with a leading dot.
     #[serde(default)]
     pub(super) dotted: Vec<Dotted>,
-    /// Links to directories out of the boundary.
+    /// Links to where an agent cannot write.
     #[serde(default)]
     pub(super) outward: Vec<Outward>,
 }

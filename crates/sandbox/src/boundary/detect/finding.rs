@@ -44,7 +44,8 @@ pub enum Origin {
 impl Finding {
     /// Returns whether it is only reported, and left where it is.
     pub fn stays(&self) -> bool {
-        let is_harmless_by_itself = matches!(self.reason, Reason::UnknownName | Reason::LinksOut { .. });
+        let is_harmless_by_itself =
+            matches!(self.reason, Reason::UnknownName | Reason::LinksOut { .. } | Reason::LinksTo { .. });
         self.origin == Origin::Earlier || is_harmless_by_itself
     }
 }

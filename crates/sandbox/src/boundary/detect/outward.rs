@@ -1,6 +1,8 @@
-//! New links to directories out of the boundary. Nothing obeys them, but whoever shares one later shares what it leads to.
+//! New links to where an agent cannot write. Nothing obeys them, but whoever writes to one later writes there, and whoever shares one
+//! shares what it leads to.
 
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use policy::classify::Reason;
 use policy::text::escape;
@@ -8,22 +10,67 @@ use policy::text::escape;
 use super::baseline::Baseline;
 use super::finding::{Finding, Origin};
 use super::origin::Touched;
-use crate::boundary::protect::mounts::{Mounts, Outward};
+use crate::boundary::protect::mounts::{LeadsTo, Mounts, Outward};
 
 impl Baseline {
-    /// Returns the links found by the last scan that were not there at the start, or led elsewhere. They are reported and stay: many are
-    /// what a project needs.
+    /// Returns the links found by the last scan that were not there at the start, or led elsewhere. Most are reported and stay: many are
+    /// what a project needs. Those that are only good for being written through are to be moved aside.
     pub fn new_links_out(&self, root: impl AsFd, mounts: &Mounts) -> Vec<Finding> {
         let root = root.as_fd();
         let is_new = |path| self.is_whole || self.touched(root, path) == Touched::Since;
-        let new = mounts.outward.iter().filter(|one| !self.outward.contains(one) && is_new(&one.path));
+        let same = |one: &Outward, other: &Outward| (&one.path, &one.target) == (&other.path, &other.target);
+        let was_there = |one: &Outward| self.outward.iter().any(|before| same(before, one));
+        let new = mounts.outward.iter().filter(|one| !was_there(one) && is_new(&one.path));
         let finding = |one: &Outward| Finding {
             path: one.path.clone(),
-            reason: Reason::LinksOut { target: escape::path(&one.target) },
+            reason: reason(one),
             origin: Origin::Created,
             aside: None,
             restored: false,
         };
         new.map(finding).collect()
+    }
+}
+
+fn reason(one: &Outward) -> Reason {
+    let target = escape::path(&one.target);
+    match one.to {
+        LeadsTo::Directory => Reason::LinksOut { target },
+        LeadsTo::Unmade => Reason::WritesThrough { target },
+        LeadsTo::File | LeadsTo::Protected if is_made_by_git(&one.path) => Reason::WritesThrough { target },
+        LeadsTo::File | LeadsTo::Protected => Reason::LinksTo { target },
+    }
+}
+
+/// Returns whether a command of git's makes a file of this name in a work tree by itself, and writes through a link there: a patch of
+/// `git format-patch`, or what `git mergetool` keeps of a file in conflict.
+fn is_made_by_git(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_kept = name.ends_with(b".orig") || name.ends_with(b".rej");
+    // With `--reroll-count`, `v2-` comes first.
+    let version = name.strip_prefix(b"v").and_then(|rest| rest.split(|byte| *byte == b'-').next());
+    let number = match version {
+        Some(version) => name.get(version.len() + 2..).unwrap_or_default(),
+        None => name,
+    };
+    let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    is_kept || digits >= 4 && number.get(digits) == Some(&b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_git_makes_are_known() {
+        for name in [
+            "0001-fix.patch", "0000-cover-letter.patch", "12345-x.patch", "v2-0001-fix.patch",
+            "v1.1-0001-x.patch", "sub/0003-a.eml", "main.c.orig", "x.rej",
+        ] {
+            assert!(is_made_by_git(Path::new(name)), "{name}");
+        }
+        for name in ["001-fix.patch", "fix.patch", "v2-notes", "origin", "v-0001", "0001"] {
+            assert!(!is_made_by_git(Path::new(name)), "{name}");
+        }
     }
 }

@@ -51,7 +51,7 @@ pub struct Mounts {
     pub path_lists: Vec<PathList>,
     /// Names with a leading dot at the roots of work trees.
     pub dotted: Vec<Dotted>,
-    /// Links to directories out of the boundary.
+    /// Links to where an agent cannot write.
     pub outward: Vec<Outward>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
@@ -70,14 +70,31 @@ pub struct Dotted {
     pub names: Vec<OsString>,
 }
 
-/// A link to a directory out of the boundary.
+/// A link to where an agent cannot write: whoever writes to it on the host does, and whoever shares it shares that.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Outward {
     #[serde(with = "policy::text::json_bytes::path")]
     pub path: PathBuf,
-    /// The directory, with every link resolved.
+    /// Where it leads, with every link resolved: relative to the boundary if it lies in it. As the link has it, if
+    /// nobody knows.
     #[serde(with = "policy::text::json_bytes::path")]
     pub target: PathBuf,
+    pub to: LeadsTo,
+}
+
+/// What a link to where an agent cannot write leads to.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeadsTo {
+    /// A directory out of the boundary.
+    Directory,
+    /// A file out of the boundary that the user may write, or make. Or nobody knows: each process finds something else there.
+    File,
+    /// Something protected in the boundary.
+    Protected,
+    /// Git's own data, or a protected path in the boundary at which nothing is. Nothing can be read there that is not read
+    /// elsewhere, so the link is only good for being written through.
+    Unmade,
 }
 
 /// A file or directory that becomes read-only.

@@ -34,6 +34,7 @@ mod links;
 mod listed;
 mod modules;
 mod outside;
+mod outward;
 pub(crate) mod pointers;
 pub(crate) mod progress;
 mod resolve;
@@ -108,6 +109,7 @@ pub fn mounts_until(
         sources: Vec::new(),
         dotted: Vec::new(),
         outward: Vec::new(),
+        inward: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
         reach: Reach::default(),
@@ -136,6 +138,7 @@ pub fn mounts_until(
     search.staged();
     search.set_id(walk);
     search.closed();
+    search.links_to_protected();
     let mut mounts = search.finish();
     mounts.masked_sockets = walk
         .sockets

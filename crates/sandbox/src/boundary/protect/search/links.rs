@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::boundary::protect::mounts::{Cause, Link, Notice, Outward};
+use crate::boundary::protect::mounts::{Cause, Link, Notice};
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::Wanted;
 use crate::boundary::protect::search::progress::{Search, is};
@@ -18,9 +18,6 @@ use crate::host::{beneath, links};
 
 /// How deep links are looked for in a protected directory: as deep as a new one is classified.
 pub(super) const LINK_LEVELS: u32 = 8;
-
-/// How many links out of a boundary are remembered. People have a few.
-const MAX_OUTWARD: usize = 1000;
 
 impl Search<'_> {
     /// Protects what links in a protected directory lead to: a hook is often one, to a script in the work tree. The links themselves
@@ -110,8 +107,13 @@ impl Search<'_> {
                     self.outward(link);
                     continue;
                 }
-                Ok(Leads::Unfollowed { .. } | Leads::Nowhere { .. }) | Err(_) => continue,
+                Ok(Leads::Unfollowed { missing: Some(missing), .. }) => {
+                    self.inward.push((link.clone(), missing));
+                    continue;
+                }
+                Ok(Leads::Nowhere { .. }) | Err(_) => continue,
             };
+            self.inward.push((link.clone(), path.clone()));
             if !is(FileType::Directory, &stat) {
                 continue;
             }
@@ -126,15 +128,6 @@ impl Search<'_> {
                 }
                 self.behind = None;
             }
-        }
-    }
-
-    /// Remembers a link that leads out of the boundary, if there is a directory.
-    fn outward(&mut self, link: &Path) {
-        let Ok(target) = canonical(self.host, &self.host.join(link)) else { return };
-        let is_outside = !target.starts_with(self.host) && !asks_others(&target);
-        if is_outside && target.is_dir() && self.outward.len() < MAX_OUTWARD {
-            self.outward.push(Outward { path: link.into(), target });
         }
     }
 

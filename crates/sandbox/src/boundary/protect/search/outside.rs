@@ -33,7 +33,7 @@ impl Search<'_> {
         });
         let git = match git {
             Ok(git) => git,
-            Err(Unresolved::Missing) => return,
+            Err(Unresolved::Missing { .. }) => return,
             Err(Unresolved::Unknown) => {
                 return self.notices.push(Notice::TooManySettings { config: repository.join(named) });
             }
@@ -131,7 +131,7 @@ fn common(git: &Path) -> PathBuf {
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     match canonical(Path::new("/"), path) {
         Ok(path) => small_file::read_as_this_user(&path),
-        Err(Unresolved::Missing) => Err(ErrorKind::NotFound.into()),
+        Err(Unresolved::Missing { .. }) => Err(ErrorKind::NotFound.into()),
         Err(Unresolved::Unknown) => Err(io::Error::other("it cannot be looked up")),
     }
 }

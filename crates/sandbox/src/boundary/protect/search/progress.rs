@@ -72,6 +72,8 @@ pub(super) struct Search<'a> {
     pub(super) sources: Vec<(PathBuf, Source)>,
     pub(super) dotted: Vec<Dotted>,
     pub(super) outward: Vec<Outward>,
+    /// Links, each with the path in the boundary that it leads to, whether or not anything is there.
+    pub(super) inward: Vec<(PathBuf, PathBuf)>,
     pub(super) notices: Vec<Notice>,
     /// From where paths are looked for at the moment.
     pub(super) base: Base,

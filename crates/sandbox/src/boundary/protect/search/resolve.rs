@@ -158,8 +158,8 @@ impl Search<'_> {
 
 /// Why a path out of the boundary was not resolved.
 pub(super) enum Unresolved {
-    /// Nothing is there, or it may not be seen.
-    Missing,
+    /// Nothing is at this path, or it may not be seen.
+    Missing { at: PathBuf },
     /// To look it up would ask a daemon or other hosts, or it leads each process elsewhere, or in a circle.
     Unknown,
 }
@@ -182,7 +182,9 @@ pub(super) fn canonical(base: &Path, path: &Path) -> Result<PathBuf, Unresolved>
         let found = at.join(name);
         let is_there = || match found.symlink_metadata().map_err(|error| error.kind()) {
             Err(ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied) => {
-                Unresolved::Missing
+                Unresolved::Missing {
+                    at: found.iter().chain(ahead.iter().map(OsString::as_os_str)).collect(),
+                }
             }
             Ok(_) | Err(_) => Unresolved::Unknown,
         };

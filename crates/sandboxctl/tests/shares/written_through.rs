@@ -1,0 +1,102 @@
+//! Links that an agent leaves: what the host writes to them is written where the agent could not write.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Output;
+
+use crate::place::Place;
+use crate::{error, places};
+
+/// A repository with a commit, and a file beside it that is none of the agent's business.
+fn project(place: &Place) {
+    place.write("private/notes", "mine\n");
+    place.write("workspace/.vscode/settings.json", "{}\n");
+    place.write("workspace/venv/pyvenv.cfg", "home = /usr/bin\n");
+    for words in [
+        &["init", "-q", "."][..],
+        &["add", ".vscode"],
+        &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "second"],
+    ] {
+        git(place, words);
+    }
+    symlink("../private/notes", place.workspace().join("known")).unwrap();
+}
+
+fn git(place: &Place, words: &[&str]) -> Output {
+    let output = place.outside(&[&["git"], words].concat()).output().unwrap();
+    assert!(output.status.success(), "git {words:?}: {output:?}");
+    output
+}
+
+fn format_patch(place: &Place) {
+    git(place, &["format-patch", "-q", "--root"]);
+}
+
+fn hook(place: &Place) -> PathBuf {
+    place.workspace().join(".git/hooks/pre-commit")
+}
+
+#[test]
+fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
+    for (place, what) in places("new links to protected paths and to files elsewhere") {
+        project(&place);
+        let run = |script: &str| {
+            let output = place.inside(&[""; 0], &["sh", "-c", script]).output().unwrap();
+            assert!(output.status.success(), "{what} {script}: {output:?}");
+            error(&output)
+        };
+
+        // The control: without a sandbox, git writes a hook.
+        symlink(".git/hooks/pre-commit", place.workspace().join("0001-second.patch")).unwrap();
+        format_patch(&place);
+        assert!(fs::read_to_string(hook(&place)).unwrap().contains("Subject: [PATCH] second"), "{what}");
+        fs::remove_file(hook(&place)).unwrap();
+        fs::remove_file(place.workspace().join("0001-second.patch")).unwrap();
+
+        let said = run(
+            "ln -s .git/hooks/pre-commit 0001-second.patch; ln -s .git/rebase-merge/git-rebase-todo todo
+             ln -s .envrc release.diff; ln -s inner outer; ln -s .husky/../.vscode/tasks.json inner
+             ln -s ../private/notes main.c.orig; mkdir sub; ln -s ../.git/HEAD sub/head
+             ln -s ../private/notes release.tar; ln -s ../private/new new; ln -s .vscode/settings.json settings
+             ln -s /proc/self/cwd/.git/hooks/pre-commit self; ln -s ../private/nothing/new deep
+             ln -s .vscode/.. here; ln -s missing none; ln -s ../private/notes 0002-third.patch",
+        );
+        let private = |name: &str| place.path("private").join(name).display().to_string();
+        for (name, target) in [
+            ("0001-second.patch", ".git/hooks/pre-commit".to_owned()),
+            ("todo", ".git/rebase-merge/git-rebase-todo".to_owned()),
+            ("release.diff", ".envrc".to_owned()),
+            ("main.c.orig", private("notes")),
+            ("sub/head", ".git/HEAD".to_owned()),
+            ("0002-third.patch", private("notes")),
+        ] {
+            let line =
+                format!("/workspace/{name}: it is a link to {target}, which the command could not write");
+            let moved = said.lines().any(|said| said.contains(&line) && said.contains("; moved to "));
+            assert!(moved, "{what} {name}: {said}");
+            assert!(place.workspace().join(name).symlink_metadata().is_err(), "{what}: {name} is there");
+        }
+        for (name, target) in [
+            ("release.tar", private("notes")),
+            ("new", private("new")),
+            ("settings", ".vscode/settings.json".to_owned()),
+            ("self", "/proc/self/cwd/.git/hooks/pre-commit".to_owned()),
+        ] {
+            let line =
+                format!("/workspace/{name}: it is a link to {target}, which the command could not write");
+            let stays = said.lines().any(|said| said.contains(&line) && said.ends_with("; it stays"));
+            assert!(stays, "{what} {name}: {said}");
+            assert!(place.workspace().join(name).symlink_metadata().is_ok(), "{what}: {name} is gone");
+        }
+        for name in ["known", "deep", "here", "none"] {
+            assert!(!said.contains(&format!("/workspace/{name}: ")), "{what} {name}: {said}");
+        }
+        format_patch(&place);
+        assert!(!hook(&place).exists(), "{what}");
+        assert!(place.workspace().join("0001-second.patch").symlink_metadata().unwrap().is_file(), "{what}");
+
+        let said = run("mkdir venv/bin; ln -s /usr/bin/python3 venv/bin/python3");
+        assert!(!said.contains("it is a link"), "{what}: an interpreter, and links that are known: {said}");
+    }
+}
