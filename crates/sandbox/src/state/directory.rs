@@ -5,9 +5,11 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::host::acting::{self, ActingAs};
 use crate::host::follow;
@@ -75,6 +77,10 @@ pub(crate) enum Holder {
 
 /// The longest file that is read. Nothing of ours comes near it.
 const MAX_LENGTH: u64 = 64 << 20;
+
+/// How long root waits for a lock in a directory of a user's, who could hold it for ever, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(60);
+const GLANCE: Duration = Duration::from_millis(10);
 
 impl StateDir {
     /// Opens the directory, making it and its parents with mode 0700 where they are missing.
@@ -378,9 +384,14 @@ impl StateDir {
     /// Waits for the lock of this name.
     pub(crate) fn lock(&self, name: &str) -> Result<Lock, StateError> {
         let _acting = self.acting(name)?;
+        let is_anothers = geteuid().is_root() && self.owner.uid != 0;
         let lock = || -> io::Result<OwnedFd> {
             let file = small_file::open_to_write(&self.directory, name, OFlags::RDWR)?;
-            rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))?;
+            if is_anothers {
+                wait_for_lock(&file, PATIENCE)?;
+            } else {
+                rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))?;
+            }
             Ok(file)
         };
         lock().map(Lock).map_err(|source| self.failed("lock", name, source))
@@ -401,6 +412,25 @@ impl AsFd for StateDir {
 /// Returns the process that wrote an unfinished draft, if the file is one.
 pub(crate) fn draft_writer(name: &str) -> Option<u32> {
     name.strip_prefix('.')?.strip_suffix(".draft")?.rsplit('.').nth(1)?.parse().ok()
+}
+
+/// Takes a lock that a user may hold who is not this process's: for a while only.
+fn wait_for_lock(file: &OwnedFd, patience: Duration) -> io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if begun.elapsed() < patience => std::thread::sleep(GLANCE),
+            Err(Errno::WOULDBLOCK) => {
+                let held = format!(
+                    "another process has held it for {} seconds; `lslocks` says which, and it has to end first",
+                    patience.as_secs()
+                );
+                return Err(io::Error::new(io::ErrorKind::TimedOut, held));
+            }
+            Err(Errno::INTR) => {}
+            other => return other.map_err(io::Error::from),
+        }
+    }
 }
 
 fn draft_name(name: &str) -> String {
@@ -485,6 +515,19 @@ mod tests {
         for path in [path.parent().unwrap(), &path, &path.join("file")] {
             assert_eq!(fs::metadata(path).unwrap().uid(), 1001, "{}", path.display());
         }
+    }
+
+    #[test]
+    fn root_does_not_wait_for_a_lock_of_a_users_for_ever() {
+        let top = tempfile::tempdir().unwrap();
+        let open = || OwnedFd::from(File::create(top.path().join("lock")).unwrap());
+        wait_for_lock(&open(), Duration::ZERO).unwrap();
+        let (held, wanted) = (open(), open());
+        rustix::fs::flock(&held, FlockOperation::LockExclusive).unwrap();
+        let error = wait_for_lock(&wanted, Duration::from_millis(50)).unwrap_err();
+        assert!(error.to_string().contains("`lslocks` says which"), "{error}");
+        drop(held);
+        wait_for_lock(&wanted, Duration::ZERO).unwrap();
     }
 
     #[test]
