@@ -94,7 +94,8 @@ impl<'a> Boundaries<'a> {
             remedy: None,
         };
         // Whatever another agent makes before this looks is of a run that lives now, or will in a moment.
-        let mut living = runs.living().map_err(recorded)?;
+        let mut living = Vec::new();
+        runs.add_living(&mut living).map_err(recorded)?;
         let hidden = hidden::find(plan, caller)?;
         for (boundary, hidden) in plan.boundaries.iter().zip(hidden) {
             if boundary.kind == BoundaryKind::Home {
@@ -199,7 +200,7 @@ impl<'a> Boundaries<'a> {
             all.push(mounts.hiding(hidden.hidden, hidden.pins).keeping(others));
         }
         limit::refuse_too_many(plan, &all)?;
-        living.extend(runs.living().map_err(recorded)?);
+        runs.add_living(&mut living).map_err(recorded)?;
         let unsearched: Vec<&(RunId, Remembered)> =
             left.iter().filter_map(|left| left.unsearched.as_ref()).collect();
         for one in &mut writable {

@@ -171,15 +171,28 @@ impl StateDir {
     pub(crate) fn read_held(&self, name: &str) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
         let _acting = self.acting(name)?;
         let Some(file) = self.existing(name)? else { return Ok(None) };
-        let lock = || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
-        let holder = match rustix::io::retry_on_intr(lock) {
-            Ok(()) => Holder::Gone,
-            Err(Errno::WOULDBLOCK) => Holder::Lives,
-            // A file system without locks.
-            Err(_) => Holder::Unknown,
-        };
-        let content = self.content(name, &file)?;
-        let stat = rustix::fs::fstat(&file).map_err(|errno| self.failed("stat", name, errno.into()))?;
+        let holder = holder(&file);
+        self.content_held(name, &file, holder)
+    }
+
+    /// Reads the same unless somebody holds it: `None`, too, where somebody does.
+    pub(crate) fn read_left(&self, name: &str) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
+        let _acting = self.acting(name)?;
+        let Some(file) = self.existing(name)? else { return Ok(None) };
+        match holder(&file) {
+            Holder::Lives => Ok(None),
+            holder => self.content_held(name, &file, holder),
+        }
+    }
+
+    fn content_held(
+        &self,
+        name: &str,
+        file: &File,
+        holder: Holder,
+    ) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
+        let content = self.content(name, file)?;
+        let stat = rustix::fs::fstat(file).map_err(|errno| self.failed("stat", name, errno.into()))?;
         // Its holder may just have removed it.
         Ok((stat.st_nlink > 0).then_some((content, holder)))
     }
@@ -406,6 +419,16 @@ impl StateDir {
 impl AsFd for StateDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
+    }
+}
+
+/// Returns whether somebody holds a file.
+fn holder(file: &File) -> Holder {
+    match rustix::io::retry_on_intr(|| rustix::fs::flock(file, FlockOperation::NonBlockingLockShared)) {
+        Ok(()) => Holder::Gone,
+        Err(Errno::WOULDBLOCK) => Holder::Lives,
+        // A file system without locks.
+        Err(_) => Holder::Unknown,
     }
 }
 

@@ -4,6 +4,7 @@
 //! alike in every namespace of processes and time.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -214,8 +215,8 @@ impl Runs {
             if !is_record(&name) {
                 continue;
             }
-            let (text, holder) = match self.0.read_held(&name) {
-                Ok(None | Some((_, Holder::Lives))) => continue,
+            let (text, holder) = match self.0.read_left(&name) {
+                Ok(None) => continue,
                 Ok(Some(read)) => read,
                 Err(error) => {
                     swept.unread.push(self.set_unread_aside(&name, &[], error.to_string()));
@@ -233,10 +234,11 @@ impl Runs {
         Ok(swept)
     }
 
-    /// Lists the records whose clients live, as far as they can be read.
-    pub(crate) fn living(&self) -> Result<Vec<Record>, RecordError> {
-        let mut living = Vec::new();
-        for name in self.0.names()?.into_iter().filter(|name| is_record(name)) {
+    /// Adds the records whose clients live to those that are known already, as far as they can be read.
+    pub(crate) fn add_living(&self, living: &mut Vec<Record>) -> Result<(), RecordError> {
+        let known: HashSet<String> = living.iter().map(|record| file_name(&record.id)).collect();
+        let is_new = |name: &String| is_record(name) && !known.contains(name);
+        for name in self.0.names()?.into_iter().filter(is_new) {
             let Ok(Some((text, holder))) = self.0.read_held(&name) else { continue };
             let Ok(record) = serde_json::from_slice::<Record>(&text) else { continue };
             let lives = match holder {
@@ -248,7 +250,7 @@ impl Runs {
                 living.push(record);
             }
         }
-        Ok(living)
+        Ok(())
     }
 
     /// Moves a record that cannot be read to where it is not taken for one.

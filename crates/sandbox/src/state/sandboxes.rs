@@ -303,10 +303,14 @@ impl Sandboxes {
 
     /// Finds a sandbox by its name, or by its id; `None` where there is none.
     pub fn lookup(&self, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
-        for found in self.list()? {
-            match found {
-                Ok(found) if found.record.name == name || found.record.id.as_str() == name => {
-                    return Ok(Some(found));
+        let mut all: Vec<StayingSandbox> = Vec::new();
+        for id in self.ids()? {
+            if id.as_str() != name && !self.may_have_name(&id, name) {
+                continue;
+            }
+            match self.read(&id) {
+                Ok(Some(found)) if found.record.name == name || found.record.id.as_str() == name => {
+                    all.push(found);
                 }
                 Err(SandboxError::Unreadable { id, reason }) if id == name => {
                     return Err(SandboxError::Unreadable { id, reason });
@@ -314,7 +318,16 @@ impl Sandboxes {
                 Ok(_) | Err(_) => {}
             }
         }
-        Ok(None)
+        Ok(all.into_iter().min_by_key(|found| found.record.created))
+    }
+
+    /// Returns whether a sandbox may have this name. There may be hundreds, and to parse all of every record would take most of the time.
+    fn may_have_name(&self, id: &RunId, name: &str) -> bool {
+        let directory = self.0.existing_within(id.as_str()).ok().flatten();
+        let text = directory.and_then(|directory| directory.read(RECORD).ok().flatten());
+        // Nothing in a name is written otherwise in JSON.
+        let quoted = format!("\"{name}\"");
+        text.is_some_and(|text| String::from_utf8_lossy(&text).contains(&quoted))
     }
 
     /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is none.
