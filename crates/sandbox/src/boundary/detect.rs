@@ -104,6 +104,7 @@ impl Baseline {
         let searched = mounts.reach.bases().cloned().collect();
         let dotted = mounts.dotted.clone();
         let outward = mounts.outward.clone();
+        let elsewhere = mounts.elsewhere.keys().map(|git| git.clone().into_os_string()).collect();
         let stat = stat_root(root)?;
         Ok((
             Self {
@@ -120,6 +121,7 @@ impl Baseline {
                 indexes,
                 dotted,
                 outward,
+                elsewhere,
             },
             linked,
         ))
@@ -217,7 +219,12 @@ impl Baseline {
             moved.into_iter().any(|one| path.starts_with(&one.path))
         };
         let is_since = |path: &Path| self.touched(root, path) == Touched::Since;
-        let indexes = index::added_entries(root, &self.indexes, mounts, was_searched, goes, is_since);
+        // Of one that is shared, its own boundary says what its index would write.
+        let is_seen = |git: &Path| {
+            mounts.elsewhere.contains_key(git) && !self.elsewhere.iter().any(|other| other == git)
+        };
+        let before = index::Before { indexes: &self.indexes, was_searched: &was_searched, is_seen: &is_seen };
+        let indexes = index::added_entries(root, &before, mounts, goes, is_since);
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
         };

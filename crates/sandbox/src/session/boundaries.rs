@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use confine::report::Report;
@@ -155,8 +155,13 @@ impl<'a> Boundaries<'a> {
                 continue;
             }
             let patterns = HidePatterns::of(&boundary.hide);
+            let is_shared = |tree: &Path| {
+                let writable = plan.boundaries.iter().filter(|other| other.mode == BoundaryMode::ReadWrite);
+                writable.into_iter().any(|other| tree.starts_with(&other.host))
+            };
             let take = |mounts: &mut Mounts| {
                 hidden.watch(mounts);
+                mounts.elsewhere.retain(|_, tree| !is_shared(tree));
                 mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&root, &patterns));
                 Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))
             };
@@ -187,7 +192,8 @@ impl<'a> Boundaries<'a> {
             let (host, hide) = (boundary.host.clone(), boundary.hide.clone());
             let remembered = Remembered { host, baseline, hide, stuck: None, unsearched: false };
             let read_only = mounts.read_only.clone();
-            let others = worktrees::others(&root, &boundary.worktrees).map_err(failed)?;
+            let mut others = worktrees::others(&root, &boundary.worktrees).map_err(failed)?;
+            others.extend(worktrees::elsewhere(&root, &mounts).map_err(failed)?);
             drop(root);
             writable.push(WritableBoundary {
                 boundary,

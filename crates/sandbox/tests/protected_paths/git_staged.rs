@@ -449,7 +449,10 @@ fn the_index_of_a_work_tree_is_compared_wherever_its_repository_lies() {
         // The repository is another boundary, in which the work tree is not.
         let repository =
             Boundary { _top: tempfile::tempdir().unwrap(), host: boundary.host.with_file_name("main/.git") };
-        let repository_baseline = repository.baseline();
+        let mut mounts = repository.mounts();
+        assert_eq!(mounts.elsewhere.values().collect::<Vec<_>>(), [&boundary.host], "{flags:?}");
+        mounts.elsewhere.clear();
+        let repository_baseline = Baseline::take(repository.root().enter().unwrap(), &mounts).unwrap().0;
         // Ordinary work.
         boundary.write(".npmrc", "audit=false\n").write("a/b/file", "2").write("new", "1");
         git(&boundary.host, &["add", "-A"]);

@@ -178,6 +178,50 @@ fn an_agent_in_a_worktree_has_git_on_the_host_neither_read_nor_write_in_the_main
     }
 }
 
+/// What the index of a linked worktree holds, git writes there: out of the shared directory, where nobody looks.
+#[test]
+fn an_agent_in_a_main_work_tree_has_git_write_nothing_in_a_linked_one_elsewhere() {
+    let stage = "id=$(echo 'touch obeyed' | git hash-object -w --stdin)
+        GIT_INDEX_FILE=.git/worktrees/wt/index GIT_DIR=.git git update-index --add --cacheinfo 100644,$id,.envrc";
+    let set_up = "git init -q -b main .; git config user.name a; git config user.email a@b
+        echo x >file; git add file; git commit -qm first; git worktree add -q ~/wt";
+    let checkout = "cd ~/wt && git checkout -- . && git status --short";
+    for caller in callers("the index of a worktree elsewhere") {
+        let (place, what) = (Place::new(caller), format!("by {caller:?}"));
+        fs::create_dir_all(place.home()).unwrap();
+        let outside = |script: &str| {
+            let output = place.outside(&["sh", "-ec", script]).output().unwrap();
+            assert!(output.status.success(), "{what} {script}: {output:?}");
+            said(&output)
+        };
+        let inside =
+            |flags: &[&str], script: &str| place.inside(flags, &["sh", "-ec", script]).output().unwrap();
+        let envrc = place.home().join("wt/.envrc");
+        outside(set_up);
+        // The control.
+        outside(stage);
+        outside(checkout);
+        assert!(envrc.exists(), "{what}");
+        outside("cd ~/wt; git reset -q --hard; rm -f .envrc");
+
+        let output = inside(&[], stage);
+        assert!(!output.status.success(), "{what}: {output:?}");
+        assert_eq!(outside(checkout), "", "{what}");
+        assert!(!envrc.exists(), "{what}: {output:?}");
+
+        // Ordinary work, there and where both are shared.
+        let work = "echo more >>file; git commit -qam more; git worktree add -q tree; git worktree remove tree; git gc -q; git branch -D tree";
+        let output = inside(&[], work);
+        assert!(output.status.success(), "{what}: {output:?}");
+        assert!(!error(&output).contains("the agent has made"), "{what}: {output:?}");
+        let tree = place.home().join("wt").display().to_string();
+        let both = [".:/workspace".to_owned(), format!("{tree}:{tree}")];
+        let flags: Vec<&str> = both.iter().flat_map(|volume| ["-v", volume]).collect();
+        let output = inside(&flags, &format!("cd {tree}; echo more >>file; git add file; git write-tree"));
+        assert!(!error(&output).contains("Device or resource busy"), "{what}: {output:?}");
+    }
+}
+
 #[test]
 fn root_shares_no_repository_of_its_own_with_the_worktree_of_another_user() {
     if !callers("repositories of root's").contains(&Caller::Root) {

@@ -12,11 +12,14 @@ use crate::{error, places};
 fn project(place: &Place) {
     place.write("private/notes", "mine\n");
     place.write("workspace/.vscode/settings.json", "{}\n");
-    place.write("workspace/venv/pyvenv.cfg", "home = /usr/bin\n");
+    place.write("private/python3", "");
+    place.write("workspace/py/pyvenv.cfg", "home = /usr/bin\n");
+    place.write("workspace/py/bin/activate", "");
     for words in [
         &["init", "-q", "."][..],
         &["add", ".vscode"],
         &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "second"],
+        &["config", "filter.x.clean", "sh tools/clean.sh"],
     ] {
         git(place, words);
     }
@@ -60,7 +63,9 @@ fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
              ln -s ../private/notes main.c.orig; mkdir sub; ln -s ../.git/HEAD sub/head
              ln -s ../private/notes release.tar; ln -s ../private/new new; ln -s .vscode/settings.json settings
              ln -s /proc/self/cwd/.git/hooks/pre-commit self; ln -s ../private/nothing/new deep
-             ln -s .vscode/.. here; ln -s missing none; ln -s ../private/notes 0002-third.patch",
+             ln -s .vscode/.. here; ln -s missing none; ln -s ../private/notes 0002-third.patch
+             ln -s tools/clean.sh 0003-fourth.patch; ln -s /dev/tty 0004-fifth.patch; ln -s /dev/null bin
+             touch pyvenv.cfg; ln -s ../../../private/notes py/bin/python3; ln -s ../../../private/python3 py/bin/0005-sixth.patch",
         );
         let private = |name: &str| place.path("private").join(name).display().to_string();
         for (name, target) in [
@@ -70,6 +75,9 @@ fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
             ("main.c.orig", private("notes")),
             ("sub/head", ".git/HEAD".to_owned()),
             ("0002-third.patch", private("notes")),
+            ("0003-fourth.patch", "tools/clean.sh".to_owned()),
+            ("0004-fifth.patch", "/dev/tty".to_owned()),
+            ("py/bin/0005-sixth.patch", private("python3")),
         ] {
             let line =
                 format!("/workspace/{name}: it is a link to {target}, which the command could not write");
@@ -79,6 +87,7 @@ fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
         }
         for (name, target) in [
             ("release.tar", private("notes")),
+            ("py/bin/python3", private("notes")),
             ("new", private("new")),
             ("settings", ".vscode/settings.json".to_owned()),
             ("self", "/proc/self/cwd/.git/hooks/pre-commit".to_owned()),
@@ -89,14 +98,14 @@ fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
             assert!(stays, "{what} {name}: {said}");
             assert!(place.workspace().join(name).symlink_metadata().is_ok(), "{what}: {name} is gone");
         }
-        for name in ["known", "deep", "here", "none"] {
+        for name in ["known", "deep", "here", "none", "bin"] {
             assert!(!said.contains(&format!("/workspace/{name}: ")), "{what} {name}: {said}");
         }
         format_patch(&place);
         assert!(!hook(&place).exists(), "{what}");
         assert!(place.workspace().join("0001-second.patch").symlink_metadata().unwrap().is_file(), "{what}");
 
-        let said = run("mkdir venv/bin; ln -s /usr/bin/python3 venv/bin/python3");
+        let said = run("rm py/bin/python3; ln -s /usr/bin/python3 py/bin/python3");
         assert!(!said.contains("it is a link"), "{what}: an interpreter, and links that are known: {said}");
     }
 }

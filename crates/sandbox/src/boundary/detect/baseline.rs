@@ -1,6 +1,7 @@
 //! What of a boundary was there at the start, as it is stored.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,9 @@ pub struct Baseline {
     /// Links to where an agent cannot write.
     #[serde(default)]
     pub(super) outward: Vec<Outward>,
+    /// Directories of git's data of which the work tree is not shared.
+    #[serde(default, with = "json_bytes::os_strings")]
+    pub(super) elsewhere: Vec<OsString>,
 }
 
 fn yes() -> bool {

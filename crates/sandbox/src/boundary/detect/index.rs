@@ -85,19 +85,27 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
     mounts.path_lists.iter().map(remember).collect()
 }
 
-/// Lists what is listed that was not listed then. `was_searched` says whether a directory of git's data was looked at, and `goes` whether
-/// what lies at a path is moved aside; `is_since` says whether that was touched since.
+/// What is known of indexes from the start.
+pub(crate) struct Before<'b> {
+    pub(crate) indexes: &'b [Index],
+    /// Whether a directory of git's data was looked at.
+    pub(crate) was_searched: &'b dyn Fn(&Path) -> bool,
+    /// Whether the work tree of one is another shared directory, where it is looked at too.
+    pub(crate) is_seen: &'b dyn Fn(&Path) -> bool,
+}
+
+/// Lists what is listed that was not listed then. `goes` says whether what lies at a path is moved aside; `is_since` says whether that was
+/// touched since.
 pub(crate) fn added_entries(
     root: BorrowedFd<'_>,
-    before: &[Index],
+    start: &Before<'_>,
     mounts: &Mounts,
-    was_searched: impl Fn(&Path) -> bool,
     goes: impl Fn(&Path) -> bool,
     is_since: impl Fn(&Path) -> bool,
 ) -> Vec<(PathBuf, Reason, Origin)> {
     let mut changes: Vec<(PathBuf, Reason, Origin)> = Vec::new();
     for list in &mounts.path_lists {
-        let before = before.iter().find(|before| before.path == list.path);
+        let before = start.indexes.iter().find(|before| before.path == list.path);
         // A link is new though the index is the same.
         for LinkOut { path, target, example } in &list.links_out {
             let known = before.map_or(&[][..], |before| &before.links_out);
@@ -117,15 +125,17 @@ pub(crate) fn added_entries(
             let linked = linked.map(|(_, example)| elsewhere(example));
             changes.extend(linked.map(|reason| (list.path.clone(), reason, Origin::Created)));
             // Its shared index may be another one, and what it lists may have become protected.
-            let staged = newly_staged(root, Some(before), list, &goes);
+            let staged =
+                newly_staged(root, Some(before), list, &goes).filter(|_| !(start.is_seen)(&list.git));
             changes.extend(staged.map(|reason| (list.path.clone(), reason, Origin::Earlier)));
             continue;
         }
         let unreadable = Reason::Unreadable { format: FileFormat::Index };
         let is_new = if before.is_some() { Origin::Replaced } else { Origin::Created };
         let hidden = before.map(|before| &before.hidden[..]);
-        // What a new repository holds is its own.
-        let is_own = before.is_none() && !was_searched(&list.git) && !list.is_outside();
+        // What a new repository holds is its own. One that nobody searched at the start may be as old as that.
+        let is_unknown = before.is_none() && !(start.was_searched)(&list.git) && !list.is_outside();
+        let is_own = is_unknown && is_since(&list.git);
         let mut found = |reason, origin| changes.push((list.path.clone(), reason, origin));
         match &list.listed {
             // Where the repository is shared, it is looked at there. Where it is not, nobody inside can write it.
@@ -162,7 +172,8 @@ pub(crate) fn added_entries(
                 }
             }
         }
-        if is_own {
+        let is_untouched = is_unknown && !is_since(&list.path);
+        if is_own || is_untouched || (start.is_seen)(&list.git) {
             continue;
         }
         for reason in newly_staged(root, before, list, &goes) {

@@ -28,7 +28,10 @@ impl Baseline {
             aside: None,
             restored: false,
         };
-        new.map(finding).collect()
+        let mut found: Vec<Finding> = new.map(finding).collect();
+        // Not all may be named, and those that are moved matter more.
+        found.sort_by_key(Finding::stays);
+        found
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is protected in a boundary, as data for whoever mounts it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -53,6 +53,8 @@ pub struct Mounts {
     pub dotted: Vec<Dotted>,
     /// Links to where an agent cannot write.
     pub outward: Vec<Outward>,
+    /// Directories of git's data of which the work tree lies out of the boundary, with its path on the host.
+    pub elsewhere: BTreeMap<PathBuf, PathBuf>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.

@@ -106,6 +106,7 @@ pub fn mounts_until(
         levels: 0,
         work_trees: Vec::new(),
         named_trees: BTreeSet::new(),
+        elsewhere: BTreeMap::new(),
         sources: Vec::new(),
         dotted: Vec::new(),
         outward: Vec::new(),
@@ -627,6 +628,7 @@ impl Search<'_> {
             path_lists: self.path_lists,
             dotted: self.dotted,
             outward: self.outward,
+            elsewhere: self.elsewhere,
             reach: self.reach,
             notices,
         }

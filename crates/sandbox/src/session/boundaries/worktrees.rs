@@ -1,4 +1,4 @@
-//! The state of work trees that are not shared, in a repository that is shared for a linked worktree.
+//! The state of work trees that are not shared, in a repository that is: for a linked worktree, or with its main work tree.
 //!
 //! Git on the host goes on with what that says: a commit takes the content of an index, and `git rerere` reads and writes the files
 //! that a `MERGE_RR` lists. The directories of other linked worktrees are not there inside, so `git worktree prune` would remove their
@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::boundary::protect::mounts::{Cause, FileKind, ReadOnly};
+use crate::boundary::protect::mounts::{Cause, FileKind, Mounts, ReadOnly};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::root::Entered;
 use crate::host::beneath;
@@ -20,7 +20,7 @@ use crate::host::beneath;
 /// Where a repository has the data of its linked worktrees, see gitrepository-layout(5).
 const DATA: &str = "worktrees";
 
-/// The state of a main work tree, see gitrepository-layout(5) and git-rerere(1).
+/// The state of a work tree, see gitrepository-layout(5) and git-rerere(1).
 const STATE: [&str; 16] = [
     "AUTO_MERGE", "BISECT_LOG", "BISECT_START", "CHERRY_PICK_HEAD", "HEAD", "MERGE_AUTOSTASH", "MERGE_HEAD",
     "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "REVERT_HEAD", "SQUASH_MSG", "index", "rebase-apply",
@@ -36,29 +36,46 @@ pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<Re
         return Ok(Vec::new());
     }
     let base = Path::new(DATA);
-    let state = STATE.iter().filter_map(|name| kept(root, Path::new(name)).transpose());
-    let mut others = state.collect::<io::Result<Vec<_>>>()?;
-    // What a split index is read with, see git-update-index(1).
-    let listing = beneath::listing(root, Path::new(""))?;
-    for entry in beneath::entries(listing.as_fd())? {
-        let (name, _) = entry?;
-        if name.as_bytes().starts_with(SHARED_INDEX) {
-            others.extend(kept(root, Path::new(&name))?);
-        }
-    }
+    let mut others = state(root, Path::new(""), Path::new(".git"))?;
     let listing = beneath::listing(root, base)?;
     for entry in beneath::entries(listing.as_fd())? {
         let (name, kind) = entry?;
         if kind != FileType::Directory || shared.iter().any(|shared| name == shared.as_str()) {
             continue;
         }
-        others.extend(kept(root, &base.join(&name))?);
+        let path = base.join(&name);
+        others.extend(kept(root, &path, &Path::new(".git").join(&path))?);
     }
     Ok(others)
 }
 
+/// Lists the state of the linked worktrees of a repository in this directory that are not shared themselves, as far as it is there.
+/// Their logs stay writable: `git gc` goes through them.
+pub(super) fn elsewhere(root: &Entered<'_>, mounts: &Mounts) -> io::Result<Vec<ReadOnly>> {
+    let mut elsewhere = Vec::new();
+    for git in mounts.elsewhere.keys() {
+        elsewhere.extend(state(root, git, &Path::new(".git").join(DATA).join("name"))?);
+    }
+    Ok(elsewhere)
+}
+
+/// Lists the state of a work tree in a directory of git's data, as far as it is there.
+fn state(root: &Entered<'_>, git: &Path, seen_as: &Path) -> io::Result<Vec<ReadOnly>> {
+    let kept = |name: &Path| kept(root, &git.join(name), &seen_as.join(name)).transpose();
+    let mut state = STATE.iter().filter_map(|name| kept(Path::new(name))).collect::<io::Result<Vec<_>>>()?;
+    // What a split index is read with, see git-update-index(1).
+    let listing = beneath::listing(root, git)?;
+    for entry in beneath::entries(listing.as_fd())? {
+        let (name, _) = entry?;
+        if name.as_bytes().starts_with(SHARED_INDEX) {
+            state.extend(kept(Path::new(&name)).transpose()?);
+        }
+    }
+    Ok(state)
+}
+
 /// Describes a file or directory that becomes read-only, if it is there.
-fn kept(root: &Entered<'_>, path: &Path) -> io::Result<Option<ReadOnly>> {
+fn kept(root: &Entered<'_>, path: &Path, seen_as: &Path) -> io::Result<Option<ReadOnly>> {
     let stat = match beneath::stat(root, path) {
         Err(Errno::NOENT) => return Ok(None),
         stat => stat?,
@@ -69,7 +86,7 @@ fn kept(root: &Entered<'_>, path: &Path) -> io::Result<Option<ReadOnly>> {
     Ok(can_be_mounted.then(|| ReadOnly {
         file_id: beneath::file_id(&stat),
         kind,
-        seen_as: Path::new(".git").join(path),
+        seen_as: seen_as.into(),
         path: path.into(),
         cause: Cause::Listed,
         base: Base::Git(Path::new("").into()),

@@ -14,11 +14,8 @@ use crate::boundary::protect::mounts::{LeadsTo, Outward};
 use crate::boundary::protect::reach::Base;
 use crate::host::beneath;
 
-/// How many such links are remembered. People have a few.
-const MAX_OUTWARD: usize = 1000;
-
 impl Search<'_> {
-    /// Remembers a link that leads out of the boundary: to a directory, or to a file that this user may write or make.
+    /// Remembers a link that leads out of the boundary: to a directory, or to what this user may write or make.
     pub(super) fn outward(&mut self, link: &Path) {
         let as_it_is = || beneath::read_link(self.root, link).unwrap_or_default();
         let (target, to) = match canonical(self.host, &self.host.join(link)) {
@@ -26,12 +23,9 @@ impl Search<'_> {
             // To ask what is there would ask others.
             Ok(target) if asks_others(&target) => (target, LeadsTo::File),
             Ok(target) if target.is_dir() => (target, LeadsTo::Directory),
-            Ok(target) if target.is_file() && may(&target, Access::WRITE_OK) => {
-                if self.is_of_environment(link, &target) {
-                    return;
-                }
-                (target, LeadsTo::File)
-            }
+            Ok(target) if target == Path::new("/dev/null") || self.is_of_environment(link, &target) => return,
+            // A terminal takes what is written to it for commands, and whoever reads from a pipe may.
+            Ok(target) if may(&target, Access::WRITE_OK) => (target, LeadsTo::File),
             Ok(_) => return,
             Err(Unresolved::Missing { at }) => {
                 let is_makeable = at.parent().is_some_and(|parent| may(parent, Access::WRITE_OK));
@@ -49,14 +43,18 @@ impl Search<'_> {
 
     /// Remembers the links in the boundary that lead to git's own data, or to something else that is protected.
     pub(super) fn links_to_protected(&mut self) {
-        let is_tree = |base: &Base| matches!(base, Base::Tree(_));
-        let trees: Vec<Base> = self.reach.bases().filter(|base| is_tree(base)).cloned().collect();
-        let trees: BTreeSet<&Path> = trees.iter().map(Base::path).collect();
+        let bases: Vec<Base> = self.reach.bases().cloned().collect();
+        let of = |is_one: fn(&Base) -> bool| -> BTreeSet<&Path> {
+            bases.iter().filter(|base| is_one(base)).map(Base::path).collect()
+        };
+        let trees = of(|base| matches!(base, Base::Tree(_)));
+        // What a configuration or a link names is obeyed as soon as it is there.
+        let led = of(|base| matches!(base, Base::Led(_)));
         for (link, target) in std::mem::take(&mut self.inward) {
             if self.is_out_of_time() {
                 return;
             }
-            if self.is_of_git(&link, &target) || self.is_unmade(&target, &trees) {
+            if self.is_of_git(&link, &target) || self.is_unmade(&target, &trees, &led) {
                 self.remember_outward(&link, &target, LeadsTo::Unmade);
             } else if target.ancestors().any(|above| self.read_only.contains_key(above)) {
                 self.remember_outward(&link, &target, LeadsTo::Protected);
@@ -64,10 +62,9 @@ impl Search<'_> {
         }
     }
 
+    /// Remembers one. There are no more of them than the walk keeps links.
     fn remember_outward(&mut self, link: &Path, target: &Path, to: LeadsTo) {
-        if self.outward.len() < MAX_OUTWARD {
-            self.outward.push(Outward { path: link.into(), target: target.into(), to });
-        }
+        self.outward.push(Outward { path: link.into(), target: target.into(), to });
     }
 
     /// Returns whether a link outside of git's data leads into it. git-annex links to the content that it keeps there.
@@ -80,7 +77,7 @@ impl Search<'_> {
     }
 
     /// Returns whether a path is on the list and nothing is there.
-    fn is_unmade(&self, target: &Path, trees: &BTreeSet<&Path>) -> bool {
+    fn is_unmade(&self, target: &Path, trees: &BTreeSet<&Path>, led: &BTreeSet<&Path>) -> bool {
         let is_listed = |tree: &Path| {
             let Ok(relative) = target.strip_prefix(tree) else { return false };
             let Some(first) = relative.iter().next() else { return false };
@@ -91,16 +88,24 @@ impl Search<'_> {
             };
             self.in_tree.beginning_with(first.as_encoded_bytes()).iter().any(|listed| covers(listed))
         };
+        let is_led = target.ancestors().any(|above| led.contains(above));
         let is_listed = target.ancestors().skip(1).filter(|above| trees.contains(above)).any(is_listed);
-        is_listed && beneath::stat(self.root, target).err() == Some(Errno::NOENT)
+        (is_led || is_listed) && beneath::stat(self.root, target).err() == Some(Errno::NOENT)
     }
 
-    /// Returns whether a link is the interpreter of a virtual environment of Python's: a program, in the `bin` beside its settings.
+    /// Returns whether a link is the interpreter of a virtual environment of Python's: in the `bin` beside its settings, by the names of
+    /// both.
     fn is_of_environment(&self, link: &Path, target: &Path) -> bool {
+        let is_interpreter = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            [&b"python"[..], b"pypy"].iter().filter_map(|start| name.strip_prefix(*start)).any(|version| {
+                version.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b't'))
+            })
+        };
         let directory = link.parent().filter(|parent| parent.ends_with("bin")).and_then(Path::parent);
         let has_settings =
             directory.is_some_and(|above| beneath::stat(self.root, &above.join("pyvenv.cfg")).is_ok());
-        has_settings && may(target, Access::EXEC_OK)
+        has_settings && is_interpreter(link) && is_interpreter(target)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::boundary::protect::reach::{Base, DiscoveredBy};
 use crate::boundary::protect::search::progress::{
     Ahead, DataAhead, Leads, MODULE, OF_GIT, OnHost, Search, Wanted, WorkTree, is, read_up_to,
 };
+use crate::boundary::protect::search::resolve::{Unresolved, canonical};
 use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 
@@ -149,9 +150,12 @@ impl Search<'_> {
                 true
             }
             // `git worktree add` writes a path inside.
-            Ok(Leads::Unfollowed { links, host, .. }) => {
+            Ok(Leads::Unfollowed { links, host, missing }) => {
                 let is_inside = links.is_empty() && host != OnHost::Unknown;
                 self.remember(links);
+                if missing.is_none() {
+                    self.elsewhere(git, named);
+                }
                 is_inside
             }
             Err(_) => false,
@@ -159,6 +163,17 @@ impl Search<'_> {
         if !is_harmless {
             self.unfollowed.insert(file);
         }
+    }
+
+    /// Notes that the work tree of a directory of git's data lies out of the boundary, unless nothing is there.
+    fn elsewhere(&mut self, git: &Path, named: &Path) {
+        let dot_git = match canonical(&self.host.join(git), named) {
+            Ok(dot_git) => dot_git,
+            Err(Unresolved::Missing { .. }) => return,
+            Err(Unresolved::Unknown) => named.into(),
+        };
+        let tree = dot_git.parent().unwrap_or(&dot_git).to_path_buf();
+        self.elsewhere.insert(git.into(), tree);
     }
 
     /// Remembers that nothing is at a path, nor at what of the way there is missing: a link that comes to lie there was not there,

@@ -68,6 +68,8 @@ pub(super) struct Search<'a> {
     pub(super) work_trees: Vec<WorkTree>,
     /// Directories of git's data with the work trees that configurations name for them.
     pub(super) named_trees: BTreeSet<(PathBuf, PathBuf)>,
+    /// Directories of git's data of which the work tree lies out of the boundary, with its path on the host.
+    pub(super) elsewhere: BTreeMap<PathBuf, PathBuf>,
     /// Configurations with what they name.
     pub(super) sources: Vec<(PathBuf, Source)>,
     pub(super) dotted: Vec<Dotted>,
