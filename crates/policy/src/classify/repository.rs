@@ -51,10 +51,11 @@ pub fn is_hostile_reference(path: &Path) -> bool {
 }
 
 /// Returns whether the name of a branch or of a tag reads as an option, which git itself gives to none, or has a shell run a command: a
-/// prompt that has the branch in it is expanded (`PS1` in bash(1), `PROMPT_SUBST` in zshoptions(1)).
+/// prompt that has the branch in it is expanded (`PS1` in bash(1), `PROMPT_SUBST` in zshoptions(1)), and the completion of git puts
+/// names into a command as they are.
 fn is_hostile(name: &[u8]) -> bool {
     name.starts_with(b"-")
-        || name.contains(&b'`')
+        || name.iter().any(|byte| b"`;|&<>\"'".contains(byte))
         || name.windows(2).any(|pair| matches!(pair, b"$(" | b"${"))
 }
 

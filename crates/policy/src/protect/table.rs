@@ -55,6 +55,7 @@ pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Git, and what runs at a commit", rows: git::ROWS },
     RowGroup { title: "Shells and what they start", rows: shells::ROWS },
     RowGroup { title: "Modules of Python", rows: python::ROWS },
+    RowGroup { title: "Private modules of Python", rows: python::PRIVATE_ROWS },
     RowGroup { title: "Editors", rows: editors::ROWS },
     RowGroup { title: "Agents", rows: agents::ROWS },
     RowGroup { title: "Tools for building and versions", rows: builds::ROWS },

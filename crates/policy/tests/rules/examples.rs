@@ -5,7 +5,7 @@ pub(crate) type Example = (&'static str, &'static str, &'static str, &'static st
 
 /// Lists all examples.
 pub(crate) fn examples() -> impl Iterator<Item = &'static Example> {
-    EXAMPLES.iter().chain(MODULES).chain(crate::examples_of_tools::EXAMPLES)
+    EXAMPLES.iter().chain(MODULES).chain(PRIVATE_MODULES).chain(crate::examples_of_tools::EXAMPLES)
 }
 
 /// Modules of Python: nothing in their source is harmless, and so the two texts are the same.
@@ -24,7 +24,31 @@ macro_rules! modules {
 const MODULES: &[Example] = modules![
     "readline", "rlcompleter", "_pyrepl", "_colorize", "_wmi", "_curses", "_struct", "nt", "_winapi",
     "msvcrt", "winreg", "_weakrefset", "_typing", "_ssl", "_posixsubprocess", "storemagic", "astroid",
-    "ctags", "stack_data", "executing", "pure_eval", "asttokens",
+    "ctags", "stack_data", "executing", "pure_eval", "asttokens", "org", "unicodedata", "binascii", "fcntl",
+    "termios", "pyexpat", "sitecustomize", "usercustomize",
+];
+
+macro_rules! private_modules {
+    ($($module:literal),* $(,)?) => {
+        &[$(
+            (concat!($module, ".*"), concat!($module, ".cpython-313-x86_64-linux-gnu.so"), "evil", "evil"),
+            (concat!($module, "/__init__.*"), concat!($module, "/__init__.py"), "evil", "evil"),
+        )*]
+    };
+}
+
+const PRIVATE_MODULES: &[Example] = private_modules![
+    "_aix_support", "_android_support", "_apple_support", "_asyncio", "_bisect", "_blake2", "_bootlocale",
+    "_bootsubprocess", "_bz2", "_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr",
+    "_codecs_tw", "_compat_pickle", "_compression", "_contextvars", "_crypt", "_csv", "_ctypes",
+    "_curses_panel", "_datetime", "_dbm", "_decimal", "_dummy_thread", "_elementtree", "_gdbm", "_hashlib",
+    "_heapq", "_hmac", "_interpchannels", "_interpqueues", "_interpreters", "_ios_support", "_json",
+    "_lsprof", "_lzma", "_markupbase", "_md5", "_multibytecodec", "_multiprocessing", "_opcode",
+    "_opcode_metadata", "_osx_support", "_pickle", "_posixshmem", "_py_abc", "_py_warnings", "_pydatetime",
+    "_pydecimal", "_pyio", "_pylong", "_queue", "_random", "_remote_debugging", "_scproxy", "_sha1", "_sha2",
+    "_sha256", "_sha3", "_sha512", "_sitebuiltins", "_socket", "_sqlite3", "_statistics", "_strptime",
+    "_suggestions", "_sysconfig", "_threading_local", "_tkinter", "_types", "_uuid", "_xxsubinterpreters",
+    "_xxinterpchannels", "_zoneinfo", "_zstd",
 ];
 
 const EXAMPLES: &[Example] = &[
@@ -162,6 +186,26 @@ const EXAMPLES: &[Example] = &[
     (".ocamlinit", ".ocamlinit", "Sys.command \"evil\"", ""),
     (".iex.exs", ".iex.exs", "evil", ""),
     (".octaverc", ".octaverc", "system evil", ""),
+    (".scilab", ".scilab", "host(\"evil\")", ""),
+    ("scilab.ini", "scilab.ini", "host(\"evil\")", ""),
+    ("*.beam", "supervisor_bridge.beam", "FOR1", ""),
+    ("lfs.lua", "lfs.lua", "evil", ""),
+    ("lpeg.lua", "lpeg.lua", "evil", ""),
+    ("lanes.lua", "lanes.lua", "evil", ""),
+    ("bit32.lua", "bit32.lua", "evil", ""),
+    ("cjson.lua", "cjson.lua", "evil", ""),
+    ("posix.lua", "posix.lua", "evil", ""),
+    ("bz2.lua", "bz2.lua", "evil", ""),
+    (".Renviron.", ".Renviron.", "R_PROFILE_USER=evil", ""),
+    (".Renviron.*", ".Renviron.x86_64", "R_PROFILE_USER=evil", ""),
+    (".luacheckrc", ".luacheckrc", "os.execute(\"evil\")", ""),
+    (".ocp-indent", ".ocp-indent", "load = evil.cmxs", ""),
+    (".hlint.yaml", ".hlint.yaml", "- arguments: [--with-refactor=/evil]", ""),
+    (".perltidyrc", ".perltidyrc", "-o=/evil", ""),
+    (".gitguardian.yaml", ".gitguardian.yaml", "instance: http://evil", ""),
+    (".gitguardian.yml", ".gitguardian.yml", "instance: http://evil", ""),
+    ("fastagent.config.yaml", "fastagent.config.yaml", "mcp: {}", ""),
+    ("fastagent.config.yml", "fastagent.config.yml", "mcp: {}", ""),
     (".autoenv_leave.zsh", ".autoenv_leave.zsh", "evil", ""),
     (".env.leave", ".env.leave", "evil", ""),
     (".rvmrc", ".rvmrc", "evil", ""),

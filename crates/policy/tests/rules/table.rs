@@ -254,7 +254,7 @@ fn names_that_ordinary_tools_make_at_the_root_are_known_and_no_others() {
          .jupyter_ystore.db .python-version .pdm-build .pdm-python .eggs .pixi .flake8 .pylintrc .isort.cfg .pre-commit-config.yaml \
          .cargo .rustfmt.toml .rustc_info.json .sqlx .golangci.yml .goreleaser.yaml .gradle .kotlin .mvn .flattened-pom.xml .bsp .bloop \
          .config .config/dotnet-tools.json .nuget .bundle .rspec .rubocop.yml .ruby-version .ruby-gemset .kamal .dockerignore .yardoc \
-         .phpunit.result.cache .phpunit.cache .php-cs-fixer.cache .php-cs-fixer.dist.php .env .env.example .styleci.yml .formatter.exs \
+         .phpunit.result.cache .phpunit.cache .php-cs-fixer.cache .env .env.example .styleci.yml .formatter.exs \
          .elixir_ls .dart_tool .metadata .flutter-plugins-dependencies .packages .build .zig-cache .stack-work .terraform \
          .terraform.lock.hcl .terraform.tfstate.lock.info .ansible .vscode .idea .DS_Store ._x .file.txt.swp .#x .x.kate-swp .Trash-1000 \
          .nfs0000 .fuse_hidden000 .goutputstream-ABC .~lock.x.odt# .git .gitattributes .gitmodules .github .gitlab-ci.yml .circleci \
@@ -264,7 +264,7 @@ fn names_that_ordinary_tools_make_at_the_root_are_known_and_no_others() {
         assert!(is_known(Path::new(&name.to_uppercase())), "{name} in capitals");
     }
     for name in ".foorc .foo.toml .foo .vs .factorypath .project .nrepl.edn .graphqlrc.ts .pre-commit .envrc.d .config/foo.toml .htaccess \
-                 .pyre_configuration .clang_complete .local .docker .sops.yaml .ignored .keeper"
+                 .pyre_configuration .php-cs-fixer.dist.php .mypy.ini .ansible-lint .checkov.yaml .tflint.hcl .clang_complete .local .docker .sops.yaml .ignored .keeper"
         .split_whitespace()
     {
         assert!(!is_known(Path::new(name)), "{name}");

@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, ProtectRow, read_only};
+use super::row::{FileRules, ProtectRow, RUN, read_only};
 
 /// Work trees that an agent makes for itself: what is in one is looked at as in any repository.
 const WORKTREES: (&str, ContentRule) = ("worktrees/*", ContentRule::Harmless);
@@ -48,6 +48,8 @@ const OPENCODE_GO: &str = "opencode-ai/opencode, README";
 const CLINE: &str = "Cline, \"Hooks\"";
 
 pub(super) const ROWS: &[ProtectRow] = &[
+    read_only("fastagent.config.yaml", "fast-agent", FAST_AGENT, FAST_AGENT_DOCS, RUN),
+    read_only("fastagent.config.yml", "fast-agent", FAST_AGENT, FAST_AGENT_DOCS, RUN),
     read_only(
         ".agents",
         "agents that share skills, Codebuff",
@@ -365,6 +367,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Policy)],
     ),
 ];
+
+const FAST_AGENT: &str = "starts the servers that it names, when started there";
+
+const FAST_AGENT_DOCS: &str = "fast-agent, \"Configuration Reference\"";
 
 const MCP: &str = "GitHub Copilot CLI, \"Adding MCP servers\"";
 

@@ -64,6 +64,8 @@ const PHPACTOR: &str = "Phpactor, \"Configuration\"";
 
 const BUILD_SERVER: &str = "Build Server Protocol, \"Server discovery\"";
 
+const LINTER: &str = "runs it, also when an editor looks at a file";
+
 pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".vscode",
@@ -275,6 +277,16 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ".lsp/config.edn", "clojure-lsp", "runs `classpath-cmd` when it starts", "clojure-lsp, \"Settings\"",
         RUN,
     ),
+    read_only(".luacheckrc", "luacheck", LINTER, "luacheck, \"Configuration file\"", RUN),
+    read_only(".ocp-indent", "ocp-indent", "loads the libraries that it names", "ocp-indent(1)", RUN),
+    read_only(
+        ".hlint.yaml",
+        "hlint",
+        "runs the program that `--with-refactor` names in it",
+        "hlint, README",
+        RUN,
+    ),
+    read_only(".perltidyrc", "perltidy", "writes to the file that it names", "perltidy(1)", RUN),
     read_only(".luarc.json", "lua-language-server", "loads the plugin that it names", LUA_DOCS, LUA),
     read_only(".luarc.jsonc", "lua-language-server", "the same as `.luarc.json`", LUA_DOCS, LUA),
     read_only(

@@ -30,6 +30,8 @@ const LAZYGIT: &str = "lazygit, \"User Config\"";
 
 const LAZYGIT_EFFECT: &str = "runs pagers, editors and custom commands that it names";
 
+const GITGUARDIAN: &str = "sends its key, and what is committed, to the server that it names";
+
 pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".git/annex/ssh_config",
@@ -110,6 +112,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "the same as `.git/config`, where this is a home directory",
         "git-config(1)",
         &[("", ContentRule::GitConfig)],
+    ),
+    read_only(".gitguardian.yaml", "ggshield", GITGUARDIAN, "ggshield, \"Configuration\"", RUN),
+    read_only(
+        ".gitguardian.yml", "ggshield", "the same as `.gitguardian.yaml`", "ggshield, \"Configuration\"", RUN,
     ),
     read_only(".hg/hgrc", "Mercurial", HG_EFFECT, HG, RUN),
     read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),

@@ -8,6 +8,8 @@ const PROMPT: &str = "imports it when its prompt is started in this directory";
 const MODULE: &str =
     "imports it when a module is run in this directory (`python -m`), such as a kernel of Jupyter";
 
+const SITE: &str = "runs it at its start, in every program, where `PYTHONPATH` has an empty part";
+
 const PATH: &str = "Python library reference, sys.path";
 
 const IPYTHON: &str = "runs this module when it starts, or when it shows an error";
@@ -28,6 +30,31 @@ macro_rules! modules {
     };
 }
 
+/// The same of modules that begin with `_`: no project has any of those names for another kind of file.
+macro_rules! private_modules {
+    ($($module:literal),* $(,)?) => {
+        &[$(
+            read_only(concat!($module, ".*"), "python", MODULE, PATH, EXISTS),
+            read_only(concat!($module, "/__init__.*"), "python", MODULE, PATH, EXISTS),
+        )*]
+    };
+}
+
+/// Those of Python's own library, of 3.6 to 3.15, that some Python does not have built in (`sys.stdlib_module_names`).
+pub(super) const PRIVATE_ROWS: &[ProtectRow] = private_modules! {
+    "_aix_support", "_android_support", "_apple_support", "_asyncio", "_bisect", "_blake2", "_bootlocale",
+    "_bootsubprocess", "_bz2", "_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr",
+    "_codecs_tw", "_compat_pickle", "_compression", "_contextvars", "_crypt", "_csv", "_ctypes",
+    "_curses_panel", "_datetime", "_dbm", "_decimal", "_dummy_thread", "_elementtree", "_gdbm", "_hashlib",
+    "_heapq", "_hmac", "_interpchannels", "_interpqueues", "_interpreters", "_ios_support", "_json",
+    "_lsprof", "_lzma", "_markupbase", "_md5", "_multibytecodec", "_multiprocessing", "_opcode",
+    "_opcode_metadata", "_osx_support", "_pickle", "_posixshmem", "_py_abc", "_py_warnings", "_pydatetime",
+    "_pydecimal", "_pyio", "_pylong", "_queue", "_random", "_remote_debugging", "_scproxy", "_sha1", "_sha2",
+    "_sha256", "_sha3", "_sha512", "_sitebuiltins", "_socket", "_sqlite3", "_statistics", "_strptime",
+    "_suggestions", "_sysconfig", "_threading_local", "_tkinter", "_types", "_uuid", "_xxsubinterpreters",
+    "_xxinterpchannels", "_zoneinfo", "_zstd",
+};
+
 pub(super) const ROWS: &[ProtectRow] = modules! {
     "python", PROMPT, PATH, [
         "readline", "rlcompleter", "_pyrepl", "_colorize", "_wmi", "_curses", "_struct",
@@ -35,7 +62,10 @@ pub(super) const ROWS: &[ProtectRow] = modules! {
     // What is another system's, or is compiled into some Pythons and not into others.
     "python", MODULE, PATH, [
         "nt", "_winapi", "msvcrt", "winreg", "_weakrefset", "_typing", "_ssl", "_posixsubprocess",
+        "org", "unicodedata", "binascii", "fcntl", "termios", "pyexpat",
     ];
+    // An empty part of a search path, as of `PYTHONPATH=$PYTHONPATH:DIR`, is the directory that it is started in.
+    "python", SITE, "Python library reference, site", ["sitecustomize", "usercustomize"];
     // IPython looks in the directory that it is started in before it looks among its own packages.
     "IPython", IPYTHON, IPYTHON_PATH, [
         "storemagic", "astroid", "ctags", "stack_data", "executing", "pure_eval", "asttokens",

@@ -29,6 +29,14 @@ const IRB: &str = "irb, irb/init.rb, rc_file_generators";
 
 const ZSH_AUTOENV: &str = "zsh-autoenv, README";
 
+const SCILAB: &str = "Scilab, \"startup\"";
+
+const BEAM: &str = "Erlang, code(3), \"Code Path\"";
+
+const LUA: &str = "Lua manual, package.path";
+
+const LUA_EFFECT: &str = "runs it in the place of a library in C of that name";
+
 pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".bash_aliases", "bash", EFFECT_AT_START, "Debian's ~/.bashrc", START_UP),
     read_only(".bash_completion", "bash", EFFECT_AT_START, "bash-completion, README", START_UP),
@@ -155,6 +163,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".radian_profile", "radian, a console of R", HERE, "radian, README", RUN),
     read_only(".RData", "R", "loads it at its start, with functions in place of its own", "R, ?Startup", RUN),
     read_only(".Renviron", "R", "takes variables of its environment from it", "R, ?Startup", RUN),
+    read_only(".Renviron.", "R", "the same as `.Renviron`, and before it", "R, ?Startup", RUN),
+    read_only(".Renviron.*", "R", "the same as `.Renviron`, and before it", "R, ?Startup", RUN),
     read_only("renv/activate.R", "R, with renv", HERE, "renv, \"activate\"", RUN),
     read_only("packrat/init.R", "R, with packrat", HERE, "packrat, \"init\"", RUN),
     read_only(".irbrc", "irb", HERE, "irb(1)", RUN),
@@ -169,6 +179,17 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".erlang", "erl", EFFECT_AT_START, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
     read_only(".octaverc", "octave", HERE, OCTAVE, RUN),
+    read_only(".scilab", "Scilab", HERE, SCILAB, RUN),
+    read_only("scilab.ini", "Scilab", HERE, SCILAB, RUN),
+    // They look for modules here before they look among their own.
+    read_only("*.beam", "erl, elixir, mix", "runs it in the place of a module of its own", BEAM, RUN),
+    read_only("lfs.lua", "luarocks and other programs in Lua", LUA_EFFECT, LUA, RUN),
+    read_only("lpeg.lua", "programs in Lua", LUA_EFFECT, LUA, RUN),
+    read_only("lanes.lua", "luacheck and other programs in Lua", LUA_EFFECT, LUA, RUN),
+    read_only("bit32.lua", "programs in Lua", LUA_EFFECT, LUA, RUN),
+    read_only("cjson.lua", "programs in Lua", LUA_EFFECT, LUA, RUN),
+    read_only("posix.lua", "luarocks and other programs in Lua", LUA_EFFECT, LUA, RUN),
+    read_only("bz2.lua", "luarocks and other programs in Lua", LUA_EFFECT, LUA, RUN),
     read_only("startup.m", "octave, MATLAB", HERE, OCTAVE, RUN),
     read_only(
         "finish.m",

@@ -13,7 +13,21 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "scripts, also those of an installation, and hooks; what it says to programs that run at a commit comes before \
          their own files; so does `package.yaml`",
     ),
-    writable("Makefile", "make", "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`"),
+    writable(
+        "Makefile",
+        "make, and bash when it completes a target (TAB)",
+        "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`, and `cliff.toml` for git-cliff",
+    ),
+    writable(
+        "composer.json",
+        "composer, at every command, `show` and `validate` included",
+        "the plugins that it allows and that lie in `vendor`",
+    ),
+    writable(
+        "turbo.json",
+        "turbo",
+        "commands, when they are run; and `remoteCache` says to which server its token goes",
+    ),
     writable(
         "build.rs",
         "cargo",
