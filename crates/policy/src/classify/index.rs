@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::bytes::MalformedIndex;
 use self::bytes::{offset, take};
-use self::entry::{IndexEntry, KIND, SUBMODULE, hex};
+use self::entry::{IndexEntry, KIND, LINK_MODE, SUBMODULE, hex};
 pub use self::entry::{LINK, SUBMODULE_CONTENT};
 pub use self::untracked::CachedDirectory;
 use super::git;
@@ -193,15 +193,21 @@ pub fn read(
 /// What git writes at a path of an index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StagedKind {
-    /// A file, or a link.
+    /// A file.
     File,
+    /// A symbolic link.
+    Link,
     /// The work tree of a submodule, with all that is in it.
     Submodule,
 }
 
 impl StagedKind {
     fn of(kind: u32) -> Self {
-        if kind == SUBMODULE { Self::Submodule } else { Self::File }
+        match kind {
+            SUBMODULE => Self::Submodule,
+            LINK_MODE => Self::Link,
+            _ => Self::File,
+        }
     }
 }
 

@@ -41,6 +41,13 @@ pub enum Reason {
         /// One of them.
         example: String,
     },
+    /// It is an index, and has links that are not in the work tree: git makes them as soon as changes are thrown away.
+    StagesLinks {
+        /// How many.
+        files: usize,
+        /// One of them.
+        example: String,
+    },
     /// An index of git that holds something for paths that are hidden inside.
     TracksHidden {
         /// For how many paths that it did not before.
@@ -140,6 +147,11 @@ impl fmt::Display for Reason {
                 f,
                 "it holds something else than lies there for {files} protected paths, such as {example}, and `git checkout -- .` or \
                  `git stash` writes it"
+            ),
+            Self::StagesLinks { files, example } => write!(
+                f,
+                "it has {files} links that do not lie in the work tree, such as {example}: `git checkout -- .` makes them, and what is written to one is \
+                 written where it leads"
             ),
             Self::TracksHidden { files, example } => write!(
                 f,

@@ -505,3 +505,65 @@ fn a_directory_that_leads_to_the_data_of_a_work_tree_does_not_stand_for_it() {
         }
     }
 }
+
+#[test]
+fn a_link_that_only_an_index_has_is_reported() {
+    let attack = |boundary: &Boundary| {
+        fs::write(boundary.host.join("target"), ".git/hooks/post-commit").unwrap();
+        let blob = git(&boundary.host, &["hash-object", "-w", "target"]);
+        fs::remove_file(boundary.host.join("target")).unwrap();
+        let info = format!("120000,{},0001-fix.patch", blob.trim());
+        git(&boundary.host, &["update-index", "--add", "--cacheinfo", &info]);
+    };
+    let boundary = with_hooks(&[]);
+    attack(&boundary);
+    git(&boundary.host, &["checkout", "--", "."]);
+    let target = fs::read_link(boundary.host.join("0001-fix.patch")).unwrap();
+    assert_eq!(target, Path::new(".git/hooks/post-commit"), "the control: git makes it");
+
+    let boundary = with_hooks(&[]);
+    boundary.link("file", "own");
+    git(&boundary.host, &["add", "own"]);
+    let baseline = boundary.baseline();
+    // Ordinary work.
+    boundary.link("file", "more");
+    git(&boundary.host, &["add", "more"]);
+    git(&boundary.host, &["commit", "-q", "-m", "links"]);
+    assert_eq!(staged(&boundary, &baseline), []);
+    attack(&boundary);
+    let findings = boundary.compare(&baseline);
+    let [Finding { reason: Reason::StagesLinks { files: 1, example }, origin: Origin::Earlier, .. }] =
+        findings.as_slice()
+    else {
+        panic!("{findings:?}");
+    };
+    assert_eq!(example, "0001-fix.patch");
+}
+
+#[test]
+fn what_an_index_lists_behind_a_link_is_taken_for_what_it_leads_to() {
+    let conflict = |boundary: &Boundary| {
+        boundary.link(".", "d");
+        boundary.write("evil", "#!/bin/sh\ntouch obeyed\n");
+        let theirs = git(&boundary.host, &["hash-object", "-w", "evil"]);
+        let ours = git(&boundary.host, &["hash-object", "-w", "file"]);
+        fs::remove_file(boundary.host.join("evil")).unwrap();
+        let stages = [(1, &ours), (2, &ours), (3, &theirs)];
+        let lines =
+            stages.map(|(stage, id)| format!("100755 {} {stage}\td/.githooks/pre-commit\n", id.trim()));
+        boundary.write("lines", &lines.concat());
+        git(&boundary.host, &["-c", "alias.i=!git update-index --index-info <lines", "i"]);
+        fs::remove_file(boundary.host.join("lines")).unwrap();
+    };
+    let boundary = with_hooks(&[]);
+    conflict(&boundary);
+    let tool = "mergetool.t.cmd=git merge-file -p --theirs \"$LOCAL\" \"$BASE\" \"$REMOTE\" >\"$MERGED\"";
+    git(&boundary.host, &["-c", tool, "-c", "mergetool.t.trustExitCode=true", "mergetool", "-y", "-t", "t"]);
+    let hook = fs::read_to_string(boundary.host.join(".githooks/pre-commit")).unwrap();
+    assert!(hook.contains("touch obeyed"), "the control: the tool writes the hook: {hook}");
+
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    conflict(&boundary);
+    assert_eq!(staged(&boundary, &baseline), [(3, "d/.githooks/pre-commit".to_owned())]);
+}

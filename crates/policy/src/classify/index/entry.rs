@@ -1,7 +1,7 @@
 //! An entry of an index, and what names its content.
 
 /// The mode of a link.
-const LINK_MODE: u32 = 0o120_000;
+pub(super) const LINK_MODE: u32 = 0o120_000;
 
 /// How the name of the content of a link begins.
 pub const LINK: &str = "120000 ";

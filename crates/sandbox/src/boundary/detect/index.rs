@@ -41,6 +41,9 @@ pub(crate) struct Index {
     /// Paths that are hidden inside, with the numbers of the contents that it has of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     staged_hidden: Vec<(String, String)>,
+    /// Links at other paths, with the numbers of their contents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    staged_links: Vec<(String, String)>,
     /// Links out of the boundary, beneath which it lists files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     links_out: Vec<LinkOut>,
@@ -78,9 +81,11 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         let staged = numbers(&list.staged);
         let mut staged_hidden: Vec<_> = numbers(&list.staged_hidden);
         staged_hidden.truncate(MAX_HIDDEN);
+        let staged_links = numbers(&list.staged_links);
         let linked = list.linked.iter().map(|path| text(path)).collect();
         let links_out = list.links_out.clone();
-        Index { path: list.path.clone(), stamp: list.stamp, hidden, linked, staged, staged_hidden, links_out }
+        let (path, stamp) = (list.path.clone(), list.stamp);
+        Index { path, stamp, hidden, linked, staged, staged_hidden, staged_links, links_out }
     };
     mounts.path_lists.iter().map(remember).collect()
 }
@@ -195,8 +200,16 @@ fn newly_staged(
     let known = before.map_or(&[][..], |before| &before.staged_hidden);
     let mut hidden = list.staged_hidden.iter().filter(|_| known.len() < MAX_HIDDEN);
     let hidden = hidden.find_map(|staged| added_numbers(root, known, staged, |_: &Path| false));
+    let known = before.map_or(&[][..], |before| &before.staged_links);
+    // Of more nobody knows which are new.
+    let mut links = list.staged_links.iter().filter(|_| known.len() < MAX_HIDDEN);
+    let links = links.find_map(|staged| added_numbers(root, known, staged, &goes));
+    let links = links.map(|(files, example)| Reason::StagesLinks { files, example });
     let protected = protected.map(|(files, example)| Reason::StagesProtected { files, example });
-    protected.into_iter().chain(hidden.map(|(files, example)| Reason::TracksHidden { files, example }))
+    protected
+        .into_iter()
+        .chain(links)
+        .chain(hidden.map(|(files, example)| Reason::TracksHidden { files, example }))
 }
 
 /// Returns for how many paths an index holds what it did not hold before and what does not lie there, and one of them.

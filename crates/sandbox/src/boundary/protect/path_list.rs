@@ -1,6 +1,8 @@
 //! Files of git's data that say what it writes or shows: indexes, what `git rerere` goes on with, references that lead to others, and
 //! lines that hide files. They stay writable, or git could not work, so what they come to say is checked.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -46,6 +48,8 @@ pub struct PathList {
     pub(crate) staged: Vec<Staged>,
     /// Of an index, the same for paths that are hidden inside: a commit would record what lies there.
     pub(crate) staged_hidden: Vec<Staged>,
+    /// Of an index, the links that are at no protected path.
+    pub(crate) staged_links: Vec<Staged>,
     /// Of an index, the links out of the boundary beneath which it lists files.
     pub(crate) links_out: Vec<LinkOut>,
     pub(crate) stamp: Stamp,
@@ -138,6 +142,7 @@ impl PathList {
                             trees: Vec::new(),
                             staged: Vec::new(),
                             staged_hidden: Vec::new(),
+                            staged_links: Vec::new(),
                             links_out: Vec::new(),
                             stamp,
                         });
@@ -149,8 +154,19 @@ impl PathList {
             }
         };
         let (linked, trees, links_out) = Default::default();
-        let (staged, staged_hidden) = Default::default();
-        Some(Self { path, git: git.into(), listed, linked, trees, staged, staged_hidden, links_out, stamp })
+        let (staged, staged_hidden, staged_links) = Default::default();
+        Some(Self {
+            path,
+            git: git.into(),
+            listed,
+            linked,
+            trees,
+            staged,
+            staged_hidden,
+            staged_links,
+            links_out,
+            stamp,
+        })
     }
 
     /// Reads the index in a directory of git's data out of the boundary, of a work tree in it.
@@ -204,9 +220,24 @@ impl PathList {
             return;
         }
         let Some(content) = self.content(&data) else { return };
-        let files = self.held(&data, &content, format, is_protected);
+        let links = RefCell::new(BTreeSet::new());
+        let is_wanted = |path: &Path, kind: StagedKind| {
+            let is_link = kind == StagedKind::Link && !is_protected(path, kind);
+            if is_link && links.borrow().len() < MAX_HIDDEN {
+                links.borrow_mut().insert(path.to_path_buf());
+                return true;
+            }
+            !is_link && is_protected(path, kind)
+        };
+        let files = self.held(&data, &content, format, is_wanted);
         self.note_cached(&root, tree, &content, format);
-        self.staged.extend(files.map(|files| Staged { tree: tree.into(), format, files }));
+        let links = links.into_inner();
+        let staged = |files| Staged { tree: tree.into(), format, files };
+        if let Some(files) = files {
+            let (links, files) = files.into_iter().partition(|(path, _)| links.contains(path));
+            self.staged.push(staged(files));
+            self.staged_links.push(staged(links));
+        }
     }
 
     /// Reads it in its directory of git's data.

@@ -55,7 +55,11 @@ impl Search<'_> {
         // An index is sorted: what begins with the same name comes together.
         let last = RefCell::new((OsString::new(), Vec::new()));
         let is_protected = |path: &Path, kind: StagedKind| {
-            directories.borrow_mut().enter_above(path);
+            let mut directories = directories.borrow_mut();
+            directories.enter_above(path);
+            // Git itself writes through no link, and `git mergetool` does.
+            let real = directories.behind(path);
+            let path = real.as_deref().unwrap_or(path);
             let Some(first) = path.iter().next() else { return false };
             let (name, candidates) = &mut *last.borrow_mut();
             if name != first {
@@ -184,8 +188,8 @@ struct Directories<'s> {
 /// What is at a directory of an index.
 enum Place {
     Directory(OwnedFd),
-    /// A directory in the boundary, behind a link or very deep.
-    Behind,
+    /// This directory in the boundary, behind a link or very deep.
+    Behind(PathBuf),
     /// None that git would find in the boundary.
     Nothing,
 }
@@ -212,11 +216,17 @@ impl<'s> Directories<'s> {
         }
     }
 
+    /// Returns where a path leads that lies behind a link, as seen from the work tree.
+    fn behind(&self, path: &Path) -> Option<PathBuf> {
+        let (_, Place::Behind(directory)) = self.at.last()? else { return None };
+        Some(directory.strip_prefix(self.tree).ok()?.join(path.file_name()?))
+    }
+
     fn enter(&mut self, name: &OsStr, example: &Path) -> Place {
         let opened = match self.at.last() {
             Some((_, Place::Nothing)) => return Place::Nothing,
             Some((_, Place::Directory(parent))) => beneath::directory(parent, Path::new(name)),
-            Some((_, Place::Behind)) => Err(Errno::NOTDIR),
+            Some((_, Place::Behind(_))) => Err(Errno::NOTDIR),
             None => beneath::directory(self.search.root, &self.tree.join(name)),
         };
         match opened {
@@ -226,7 +236,7 @@ impl<'s> Directories<'s> {
         }
         let way: PathBuf = self.at.iter().map(|(name, _)| name.as_os_str()).chain([name]).collect();
         match self.search.resolve(self.tree, &way) {
-            Ok(Leads::To { stat, .. }) if is(FileType::Directory, &stat) => Place::Behind,
+            Ok(Leads::To { path, stat, .. }) if is(FileType::Directory, &stat) => Place::Behind(path),
             // What has nothing on the host is a path inside.
             Ok(Leads::Unfollowed { links, host, missing: None }) if host != OnHost::Nothing => {
                 for link in links {
