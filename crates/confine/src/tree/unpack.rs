@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, fchmod, futimens, linkat, mkdirat, openat,
+    AtFlags, Dir, Mode, OFlags, RenameFlags, Timespec, Timestamps, fchmod, futimens, linkat, mkdirat, openat,
     renameat, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
@@ -200,6 +200,10 @@ fn add<R: Read>(
                 Ok(()) => {
                     // Whatever the umask is.
                     let made = open_directory(&directory, name).map_err(failed)?;
+                    // Whoever may write in the directory above can put another one in its place.
+                    if !is_empty(&made).map_err(failed)? {
+                        return Err(TreeError::of(path, "another directory has come into its place"));
+                    }
                     fchmod(made, mode | WORKABLE).map_err(failed)?;
                     if !mode.contains(WORKABLE) {
                         modes.later.push((within.clone(), mode));
@@ -253,6 +257,17 @@ fn add<R: Read>(
         }
         _ => Ok(Copied { skipped: 1, ..Copied::default() }),
     }
+}
+
+/// Returns whether nothing is in a directory.
+fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
+    let mut names = Dir::read_from(directory)?;
+    while let Some(entry) = names.read() {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Writes a file, and returns how much there is in it.

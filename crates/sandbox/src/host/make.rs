@@ -11,6 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::host::follow;
+use crate::host::small_file;
 
 /// Opens a directory for passing through, and makes it and those on the way to it where they are missing. Links on the way are
 /// followed as far as `follow` goes.
@@ -54,6 +55,7 @@ pub fn file(directory: impl AsFd, name: &OsStr) -> io::Result<File> {
             if FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) != FileType::RegularFile {
                 return Err(io::Error::other("no regular file"));
             }
+            small_file::refuse_of_kernel(&found)?;
             let again = format!("/proc/self/fd/{}", found.as_raw_fd());
             let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NONBLOCK | OFlags::CLOEXEC;
             Ok(rustix::fs::open(again, flags, Mode::empty())?.into())

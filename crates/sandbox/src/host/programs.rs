@@ -44,10 +44,11 @@ pub(crate) const PROXIES: [&str; 10] = [
 ];
 
 /// Variables that root keeps under sudo where their value names no file: like those that sudo itself keeps, see sudoers(5),
-/// `env_check`, and what chooses how an engine works.
+/// `env_check`, and what chooses how a client of Docker's works. `STORAGE_DRIVER` is not among them: with it, a store of root's Podman
+/// that is new is that driver's for good.
 const SUDO_KEEP: &[&str] = &[
     "COLORTERM", "DOCKER_API_VERSION", "DOCKER_CONTENT_TRUST", "LANG", "LANGUAGE", "LOGNAME",
-    "SOURCE_DATE_EPOCH", "STORAGE_DRIVER", "TERM", "TZ", "USER",
+    "SOURCE_DATE_EPOCH", "TERM", "TZ", "USER",
 ];
 
 /// Where root looks for programs under sudo, as `secure_path` of sudoers(5) has it, with what snap and NixOS add. No entry is the

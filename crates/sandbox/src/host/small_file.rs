@@ -40,6 +40,7 @@ pub(crate) fn read_as_this_user(path: &Path) -> io::Result<Vec<u8>> {
 pub fn open_as(path: &Path, reader: Identity) -> io::Result<File> {
     let _acting = ActingAs::user(reader)?;
     let found = follow::open(CWD, path)?;
+    refuse_of_kernel(&found)?;
     File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
@@ -135,7 +136,8 @@ fn patiently(
     }
 }
 
-/// Returns whether a file shows something of the kernel's and lies on no disk.
+/// Returns whether a file shows something of the kernel's and lies on no disk. Whose rights count there differs: `/proc/sys` goes by the
+/// effective user, which stays root's while it acts for somebody.
 fn is_of_kernel(file: &OwnedFd) -> Result<bool, Errno> {
     // See statfs(2): proc, sysfs, debugfs, tracefs, securityfs, cgroup of both versions, bpf, configfs, pstore, efivarfs,
     // selinuxfs, binfmt_misc.
@@ -144,6 +146,14 @@ fn is_of_kernel(file: &OwnedFd) -> Result<bool, Errno> {
         0x6265_6570, 0x6165_676c, 0xde5e_81e4, 0xf97c_ff8c, 0x4249_4e4d,
     ];
     Ok(OF_KERNEL.contains(&rustix::fs::fstatfs(file)?.f_type))
+}
+
+/// Refuses a file of the kernel's, where it is named by a user.
+pub(crate) fn refuse_of_kernel(file: &OwnedFd) -> io::Result<()> {
+    if is_of_kernel(file)? {
+        return Err(io::Error::other("a file of the kernel's, such as one in /proc or /sys"));
+    }
+    Ok(())
 }
 
 /// Reads a regular file that is open, of at most 1 MiB.

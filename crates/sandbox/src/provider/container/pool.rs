@@ -38,6 +38,9 @@ use crate::state::walks::Walks;
 /// How long a PID 1 that waits may take to answer. It has nothing else to do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How much PID 1 says before its end, at most.
+const MAX_SAID: u64 = 1 << 20;
+
 /// The program that this process runs: PID 1 of another build speaks another protocol.
 const PROGRAM: &str = "/proc/self/exe";
 
@@ -110,20 +113,27 @@ pub(super) fn note(pool: &Pool, start: Temperature, took: Duration) -> PoolStart
     start
 }
 
+/// Refuses a pool in the state directory of another user.
+fn refuse_unusable(caller: Identity) -> Result<(), StartError> {
+    if Pool::is_usable(caller) {
+        return Ok(());
+    }
+    Err(StartError::refused(
+        "a pool",
+        "under sudo, root would use what the user behind it has noted",
+        "call sandboxctl without sudo, or as root alone",
+    ))
+}
+
 /// Makes containers until as many wait as the plan of `fill` wants.
 pub(in crate::provider) fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
     let Fill { plan, caller, state, own, locks, engines, drains, notice } = fill;
     let container = unsupported::refuse_unsupported(plan)?;
     let wanted = Wanted { plan, container, caller, state, own, locks };
-    let refused = |reason: &str, remedy: &str| Err(StartError::refused("a pool", reason, remedy));
-    if !Pool::is_usable(caller) {
-        return refused(
-            "under sudo, root would use what the user behind it has noted",
-            "call sandboxctl without sudo, or as root alone",
-        );
-    }
+    refuse_unusable(caller)?;
     let Some(size) = plan.pool else {
-        return refused("the configuration names no size of it", "`[pool] size = 2`");
+        let reason = "the configuration names no size of it";
+        return Err(StartError::refused("a pool", reason, "`[pool] size = 2`"));
     };
     let directory = StateDir::open(state, caller)?;
     let pool = Pool::within(&directory)?;
@@ -176,6 +186,7 @@ pub(in crate::provider) fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
 
 /// Ends all that waits, and returns how many that were.
 pub(in crate::provider) fn drain(caller: Identity, state: &Path, own: &Path) -> Result<usize, StartError> {
+    refuse_unusable(caller)?;
     let pool = Pool::open(state, caller)?;
     // What is being made waits in a moment.
     let _filling = pool.begin_filling()?;
@@ -194,12 +205,12 @@ pub(in crate::provider) fn drain(caller: Identity, state: &Path, own: &Path) -> 
 /// Ends one that waits, and returns whether it was still there.
 fn end(pool: &Pool, record: &WarmRecord, own: &Path) -> Result<bool, StartError> {
     let Some(taken) = pool.take_this(record)? else { return Ok(false) };
-    if let Some(mut stream) = taken.connect()? {
+    if let Some(stream) = taken.connect()? {
         // Its PID 1 ends when its client is gone, and then so is the connection. What it says before is of no use.
         let ended = stream
             .set_read_timeout(Some(PATIENCE))
             .and_then(|()| stream.shutdown(Shutdown::Write))
-            .and_then(|()| stream.read_to_end(&mut Vec::new()));
+            .and_then(|()| io::copy(&mut stream.take(MAX_SAID), &mut io::sink()));
         ended.map_err(StartError::step("ending a container that waits"))?;
     }
     rendezvous::forget(own, &record.id).map_err(StartError::step("removing a rendezvous directory"))?;

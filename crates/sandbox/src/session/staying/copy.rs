@@ -120,10 +120,14 @@ pub fn pack_to(
     path: &Path,
     links: Links,
     stream: &mut impl Write,
+    caller: Identity,
 ) -> Result<Copied, CopyError> {
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| CopyError::Stream(errno.into()))?;
     let (mut packing, _) = Files::pack(sandbox, path, links, theirs)?;
+    // Some files in `/proc` ask for the rights of whoever writes or reads, and not of whoever has opened them.
+    let acting = ActingAs::user(caller).map_err(CopyError::Acting)?;
     let copied = io::copy(&mut File::from(ours), stream).and_then(|_| stream.flush());
+    drop(acting);
     let packed = packing.done()?;
     copied.map_err(CopyError::Stream)?;
     Ok(packed)
@@ -138,10 +142,14 @@ pub fn unpack_from(
     sandbox: &StayingSandbox,
     path: &Path,
     stream: &mut impl Read,
+    caller: Identity,
 ) -> Result<Copied, CopyError> {
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| CopyError::Stream(errno.into()))?;
     let mut unpacking = Files::unpack(sandbox, path, None, ours)?;
-    match io::copy(stream, &mut File::from(theirs)) {
+    let acting = ActingAs::user(caller).map_err(CopyError::Acting)?;
+    let copied = io::copy(stream, &mut File::from(theirs));
+    drop(acting);
+    match copied {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return Err(CopyError::Stream(error)),

@@ -40,12 +40,12 @@ pub(crate) fn cp(ui: &Ui, context: &Context, args: &CopyArgs) -> Result<ExitCode
                 .hint("`sandboxctl cp NAME:PATH - | tar -t` lists it"));
             }
             // Standard output is the archive, so nothing else is printed there.
-            let copied = pack_to(sandbox, path, links, &mut io::stdout().lock())?;
+            let copied = pack_to(sandbox, path, links, &mut io::stdout().lock(), context.caller)?;
             warn_of_skipped(ui, copied);
             return Ok(ExitCode::Success);
         }
         (Typed::Stream, Typed::Sandbox(sandbox, path)) => {
-            unpack_from(sandbox, path, &mut io::stdin().lock())?
+            unpack_from(sandbox, path, &mut io::stdin().lock(), context.caller)?
         }
         (Typed::Stream, Typed::Host(_) | Typed::Stream) | (Typed::Host(_), Typed::Stream) => {
             return Err(CopyError::NoSandbox.into());

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use policy::text::json_bytes::base64;
+use sandbox::host::acting::ActingAs;
 use sandbox::session::staying::logs::{LogReader, Logged, LoggedStream};
 use sandbox::state::sandboxes::Phase;
 use serde_json::json;
@@ -34,12 +36,12 @@ pub(crate) fn logs(ui: &Ui, context: &Context, args: &LogsArgs) -> Result<ExitCo
     if let Some(lines) = args.tail {
         logged = last_lines(logged, lines);
     }
-    print(ui, &logged, args.timestamps)?;
+    print(ui, context, &logged, args.timestamps)?;
     while args.follow && sandbox.phase == Phase::Running {
         // First how it is, then what it has written: nothing comes after the last look.
         std::thread::sleep(INTERVAL);
         let found = sandboxes.lookup(sandbox.record.id.as_str())?;
-        print(ui, &reader.read(&sandbox)?, args.timestamps)?;
+        print(ui, context, &reader.read(&sandbox)?, args.timestamps)?;
         let Some(found) = found else { break };
         sandbox = found;
     }
@@ -84,7 +86,9 @@ fn last_lines(logged: Vec<Logged>, lines: usize) -> Vec<Logged> {
     last
 }
 
-fn print(ui: &Ui, logged: &[Logged], timestamps: bool) -> Result<(), CommandError> {
+/// Prints with the rights of the caller: an agent says what is written, and some files in `/proc` ask who writes.
+fn print(ui: &Ui, context: &Context, logged: &[Logged], timestamps: bool) -> Result<(), CommandError> {
+    let _acting = ActingAs::user(context.caller).context("the rights of the user behind sudo")?;
     for one in logged {
         if ui.is_json() {
             let stream = match one.stream {

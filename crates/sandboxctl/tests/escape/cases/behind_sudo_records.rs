@@ -13,15 +13,15 @@ use crate::machine::{Caller, callers};
 use crate::place::Place;
 
 /// A place of an ordinary user, where root is called by sudo.
-struct Sudo(Place);
+pub(super) struct Sudo(pub(super) Place);
 
 impl Sudo {
-    fn new(test: &str) -> Option<Self> {
+    pub(super) fn new(test: &str) -> Option<Self> {
         let is_possible = rustix::process::geteuid().is_root() && callers(test).contains(&Caller::Normal);
         is_possible.then(|| Self(Place::new(Caller::Normal)))
     }
 
-    fn call(&self, words: &[&str]) -> Output {
+    pub(super) fn call(&self, words: &[&str]) -> Output {
         let program = self.0.path("sandboxctl");
         let words = [&[program.to_str().unwrap()], words].concat();
         let mut command = self.0.command(&words.iter().map(OsString::from).collect::<Vec<_>>());

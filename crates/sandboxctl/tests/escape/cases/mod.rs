@@ -3,6 +3,7 @@
 mod abstract_sockets;
 mod behind_sudo;
 mod behind_sudo_credentials;
+mod behind_sudo_kernel_files;
 mod behind_sudo_paths;
 mod behind_sudo_records;
 mod configured_hooks;
