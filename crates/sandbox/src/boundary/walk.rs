@@ -163,6 +163,8 @@ struct Walker<'a> {
     names: Option<Vec<u8>>,
     /// How many bytes of [`MAX_NAMES`] are left.
     left_names: usize,
+    /// Whether the directory that is read lies within the bound.
+    is_within: bool,
 }
 
 impl<'a> Walker<'a> {
@@ -179,6 +181,7 @@ impl<'a> Walker<'a> {
             trees: Vec::new(),
             sockets: Vec::new(),
             links: Vec::new(),
+            options: Vec::new(),
             unread: Vec::new(),
             deeper: Unseen::default(),
             skipped: Unseen::default(),
@@ -204,6 +207,7 @@ impl<'a> Walker<'a> {
             buffer: Vec::with_capacity(LISTING),
             names: None,
             left_names: MAX_NAMES,
+            is_within: true,
         }
     }
 
@@ -250,6 +254,7 @@ impl<'a> Walker<'a> {
             }
             return Ok(());
         }
+        self.is_within = job.place != At::Beyond;
         match job.place {
             At::Beyond => self.find_repositories(&Arc::new(ParentDirectory { directory, path }), &stat),
             // What is in it is no work tree, but sockets that git itself listens on lie right in it.
@@ -458,6 +463,10 @@ impl<'a> Walker<'a> {
                     self.found.unasked += 1;
                 }
             }
+            if self.is_within && reads_as_option(name.to_bytes()) {
+                let option = path.join(OsStr::from_bytes(name.to_bytes()));
+                self.found.is_whole &= keep(&mut self.found.options, MAX_FOUND, option);
+            }
             let name = name_for_git(directory, name);
             let ordinary = entry.file_type() == FileType::RegularFile && !Signs::concern(name);
             if ordinary || name == c"." || name == c".." {
@@ -484,6 +493,11 @@ impl<'a> Walker<'a> {
         self.names = (names.len() <= self.left_names).then_some(names);
         Ok(())
     }
+}
+
+/// Returns whether the name of a file reads as an option: of most programs, or of vi and less (`+`).
+pub(crate) fn reads_as_option(name: &[u8]) -> bool {
+    matches!(name, [b'-' | b'+', ..])
 }
 
 /// Returns a file if it is set-user-id or set-group-id.

@@ -35,7 +35,8 @@ fn a_name_that_no_list_knows_is_reported_and_stays() {
 }
 
 /// Files whose names are options of a program that git hands them to.
-const OPTIONS: &str = r#"echo 1 > "-cimport os; os.mkdir('obeyed')"; echo 1 > '+!touch obeyed'"#;
+const OPTIONS: &str = r#"echo 1 > "-cimport os; os.mkdir('obeyed')"; echo 1 > '+!touch obeyed'
+mkdir sub; echo 1 > 'sub/+!touch deep'; mkdir node_modules; echo 1 > node_modules/-"#;
 
 #[test]
 fn a_name_that_reads_as_an_option_is_reported_and_stays() {
@@ -44,9 +45,11 @@ fn a_name_that_reads_as_an_option_is_reported_and_stays() {
         let git =
             "git init -q . && git config diff.x.textconv python3 && echo '* diff=x' > .git/info/attributes";
         assert!(place.outside(&["sh", "-ec", git]).status().unwrap().success());
+        place.write("workspace/own/-old", "");
         let output = place.inside(&[""; 0], &["sh", "-ec", OPTIONS]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        let names = r#""/workspace/+!touch obeyed", "/workspace/-cimport os; os.mkdir('obeyed')""#;
+        // `git grep -O` in a directory below hands names on as they are there.
+        let names = r#""/workspace/+!touch obeyed", "/workspace/-cimport os; os.mkdir('obeyed')", "/workspace/sub/+!touch deep":"#;
         assert!(
             said.contains(names) && said.contains("no list of sandboxctl knows"),
             "by {caller:?}: {said}"

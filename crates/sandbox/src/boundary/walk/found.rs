@@ -21,6 +21,8 @@ pub struct Walk {
     pub sockets: Vec<SocketFile>,
     /// Links outside git's own directories. They may lead to what was not entered.
     pub links: Vec<PathBuf>,
+    /// Files and directories with names that read as options, in what is searched and was read.
+    pub options: Vec<PathBuf>,
     /// Directories that could not be read. What is in them is not protected.
     pub unread: Vec<UnreadDirectory>,
     /// Directories deeper than the bound, which were not entered. What is in them is not protected.
@@ -135,6 +137,7 @@ impl Walk {
         self.trees.extend(other.trees);
         self.sockets.extend(other.sockets);
         self.links.extend(other.links);
+        self.options.extend(other.options);
         self.unread.extend(other.unread);
         self.other_file_systems.extend(other.other_file_systems);
         self.deeper.join(other.deeper);

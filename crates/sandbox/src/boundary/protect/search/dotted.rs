@@ -11,7 +11,7 @@ use policy::protect::table;
 use crate::boundary::protect::mounts::Dotted;
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Search;
-use crate::boundary::walk::Extent;
+use crate::boundary::walk::{Extent, reads_as_option};
 use crate::host::beneath;
 
 /// How many names are kept of one boundary. People have a few dozen.
@@ -22,7 +22,8 @@ const CONFIG: &str = ".config";
 
 /// Keeps a name that begins with a dot, or as an option does: with `-`, or with the `+` of vi and less.
 pub(super) fn note(dotted: &mut Vec<OsString>, name: &[u8]) {
-    let counts = matches!(name, [b'.' | b'-' | b'+', ..]) && !matches!(name, b"." | b"..");
+    let is_dotted = name.starts_with(b".") && !matches!(name, b"." | b"..");
+    let counts = is_dotted || reads_as_option(name);
     if counts && dotted.len() < 10 * MOST {
         dotted.push(OsString::from_vec(name.to_vec()));
     }
