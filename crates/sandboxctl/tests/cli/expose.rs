@@ -124,31 +124,31 @@ fn a_typed_path_means_nothing_in_a_container() {
 fn a_tool_of_uv_is_shown_by_its_preset_and_in_addition_to_what_the_file_shows() {
     let env = caller(&[".local/bin"]);
     env.program("home/.local/bin/uv", "#!/bin/sh\necho uv");
-    let tool = "home/.local/share/uv/tools/black";
-    env.program(&format!("{tool}/bin/black"), "#!/bin/sh\necho black $1");
-    fs::write(env.home().join(".local/share/uv/tools/black/pyvenv.cfg"), "").unwrap();
-    fs::write(env.home().join(".local/share/uv/tools/black/uv-receipt.toml"), "secret").unwrap();
+    let tool = "home/.local/share/uv/tools/inkish";
+    env.program(&format!("{tool}/bin/inkish"), "#!/bin/sh\necho inkish $1");
+    fs::write(env.home().join(".local/share/uv/tools/inkish/pyvenv.cfg"), "").unwrap();
+    fs::write(env.home().join(".local/share/uv/tools/inkish/uv-receipt.toml"), "secret").unwrap();
     // The shell stands for an interpreter of the system.
-    link(&env, ".local/share/uv/tools/black/bin/python", "/bin/sh");
-    link(&env, ".local/bin/black", "../share/uv/tools/black/bin/black");
+    link(&env, ".local/share/uv/tools/inkish/bin/python", "/bin/sh");
+    link(&env, ".local/bin/inkish", "../share/uv/tools/inkish/bin/inkish");
     env.program("home/.local/bin/private", "#!/bin/sh\necho secret");
-    let answer = env.call(&["run", "--", "black"]);
+    let answer = env.call(&["run", "--", "inkish"]);
     assert!(
-        answer.stderr.contains("is `[TEMP]/home/.local/bin/black` on this host, which `--expose uv` shows"),
+        answer.stderr.contains("is `[TEMP]/home/.local/bin/inkish` on this host, which `--expose uv` shows"),
         "{answer}"
     );
-    let answer = env.call(&["run", "--expose", "uv", "--", "black", "x"]);
-    assert_eq!((answer.code, answer.stdout.as_str()), (0, "black x\n"), "{answer}");
-    let find = "find \"$1\" ! -type d | sort; readlink \"$1/.local/bin/black\"";
+    let answer = env.call(&["run", "--expose", "uv", "--", "inkish", "x"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (0, "inkish x\n"), "{answer}");
+    let find = "find \"$1\" ! -type d | sort; readlink \"$1/.local/bin/inkish\"";
     let home = env.home().display().to_string();
     let answer = env.call(&["run", "--expose", "uv", "--", "sh", "-c", find, "sh", &home]);
     assert_snapshot!(answer.stdout, @r"
-    [TEMP]/home/.local/bin/black
+    [TEMP]/home/.local/bin/inkish
     [TEMP]/home/.local/bin/uv
-    [TEMP]/home/.local/share/uv/tools/black/bin/black
-    [TEMP]/home/.local/share/uv/tools/black/bin/python
-    [TEMP]/home/.local/share/uv/tools/black/pyvenv.cfg
-    ../share/uv/tools/black/bin/black
+    [TEMP]/home/.local/share/uv/tools/inkish/bin/inkish
+    [TEMP]/home/.local/share/uv/tools/inkish/bin/python
+    [TEMP]/home/.local/share/uv/tools/inkish/pyvenv.cfg
+    ../share/uv/tools/inkish/bin/inkish
     ");
     // What is typed is one more.
     env.program("other/bin/tool", "#!/bin/sh\necho tool");
@@ -156,6 +156,6 @@ fn a_tool_of_uv_is_shown_by_its_preset_and_in_addition_to_what_the_file_shows() 
         "sandbox.toml",
         &format!("native.expose = [\"{}\"]\n", env.home().join("../other").canonicalize().unwrap().display()),
     );
-    let answer = env.call(&["run", "--trust", "--expose", "uv", "--", "sh", "-c", "tool; black x"]);
-    assert_eq!(answer.stdout, "tool\nblack x\n", "{answer}");
+    let answer = env.call(&["run", "--trust", "--expose", "uv", "--", "sh", "-c", "tool; inkish x"]);
+    assert_eq!(answer.stdout, "tool\ninkish x\n", "{answer}");
 }
