@@ -47,15 +47,17 @@ pub fn is_reference_name(name: &[u8]) -> bool {
 pub fn is_hostile_reference(path: &Path) -> bool {
     ["refs/heads", "refs/tags"]
         .iter()
-        .any(|kind| path.strip_prefix(kind).is_ok_and(|name| is_hostile(name.as_os_str().as_bytes())))
+        .filter_map(|kind| path.strip_prefix(kind).ok())
+        .map(|name| name.as_os_str().as_bytes())
+        // The completion of git puts a name into a command as it is.
+        .any(|name| is_hostile(name) || name.iter().any(|byte| b";|&<>".contains(byte)))
 }
 
 /// Returns whether the name of a branch or of a tag reads as an option, which git itself gives to none, or has a shell run a command: a
-/// prompt that has the branch in it is expanded (`PS1` in bash(1), `PROMPT_SUBST` in zshoptions(1)), and the completion of git puts
-/// names into a command as they are.
+/// prompt that has the branch in it is expanded (`PS1` in bash(1), `PROMPT_SUBST` in zshoptions(1)).
 fn is_hostile(name: &[u8]) -> bool {
     name.starts_with(b"-")
-        || name.iter().any(|byte| b"`;|&<>\"'".contains(byte))
+        || name.contains(&b'`')
         || name.windows(2).any(|pair| matches!(pair, b"$(" | b"${"))
 }
 

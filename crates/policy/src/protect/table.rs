@@ -11,6 +11,7 @@ use self::row::{FileRules, NewFiles};
 pub use self::row::{Pattern, ProtectRow, Treatment};
 
 mod agents;
+mod beam;
 mod builds;
 pub mod content;
 mod editors;
@@ -55,6 +56,8 @@ pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Git, and what runs at a commit", rows: git::ROWS },
     RowGroup { title: "Shells and what they start", rows: shells::ROWS },
     RowGroup { title: "Modules of Python", rows: python::ROWS },
+    RowGroup { title: "Modules of Jython", rows: python::JYTHON_ROWS },
+    RowGroup { title: "Modules of Erlang", rows: beam::ROWS },
     RowGroup { title: "Private modules of Python", rows: python::PRIVATE_ROWS },
     RowGroup { title: "Editors", rows: editors::ROWS },
     RowGroup { title: "Agents", rows: agents::ROWS },

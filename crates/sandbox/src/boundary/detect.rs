@@ -5,6 +5,7 @@
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -103,8 +104,14 @@ impl Baseline {
         let indexes = index::take(mounts);
         let searched = mounts.reach.bases().cloned().collect();
         let dotted = mounts.dotted.clone();
-        let outward = mounts.outward.clone();
-        let elsewhere = mounts.elsewhere.keys().map(|git| git.clone().into_os_string()).collect();
+        let texts = |paths: &mut dyn Iterator<Item = &PathBuf>| -> Vec<OsString> {
+            let mut texts: Vec<_> = paths.map(|path| path.clone().into_os_string()).collect();
+            texts.sort();
+            texts
+        };
+        let links = texts(&mut mounts.all_links.iter());
+        let options = texts(&mut mounts.options.iter());
+        let shared_elsewhere = texts(&mut mounts.shared_elsewhere.iter());
         let stat = stat_root(root)?;
         Ok((
             Self {
@@ -120,8 +127,9 @@ impl Baseline {
                 is_whole,
                 indexes,
                 dotted,
-                outward,
-                elsewhere,
+                links,
+                options,
+                shared_elsewhere,
             },
             linked,
         ))
@@ -220,11 +228,10 @@ impl Baseline {
         };
         let is_since = |path: &Path| self.touched(root, path) == Touched::Since;
         // Of one that is shared, its own boundary says what its index would write.
-        let is_seen = |git: &Path| {
-            mounts.elsewhere.contains_key(git) && !self.elsewhere.iter().any(|other| other == git)
-        };
-        let before = index::Before { indexes: &self.indexes, was_searched: &was_searched, is_seen: &is_seen };
-        let indexes = index::added_entries(root, &before, mounts, goes, is_since);
+        let is_shared = |git: &Path| self.shared_elsewhere.iter().any(|shared| shared == git);
+        let start =
+            index::Start { indexes: &self.indexes, was_searched: &was_searched, is_shared: &is_shared };
+        let indexes = index::added_entries(root, &start, mounts, goes, is_since);
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
         };

@@ -495,9 +495,16 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Returns whether the name of a file reads as an option: of most programs, or of vi and less (`+`).
+/// Returns whether the name of a file reads as an option: of most programs, or, with `+`, of vi and less. Frameworks have names such as
+/// `+page.svelte`, of which neither makes anything.
 pub(crate) fn reads_as_option(name: &[u8]) -> bool {
-    matches!(name, [b'-' | b'+', ..])
+    match name {
+        [b'-', ..] => true,
+        [b'+', rest @ ..] => {
+            !rest.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-@[]".contains(byte))
+        }
+        _ => false,
+    }
 }
 
 /// Returns a file if it is set-user-id or set-group-id.

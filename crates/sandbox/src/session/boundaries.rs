@@ -161,7 +161,8 @@ impl<'a> Boundaries<'a> {
             };
             let take = |mounts: &mut Mounts| {
                 hidden.watch(mounts);
-                mounts.elsewhere.retain(|_, tree| !is_shared(tree));
+                let shared = mounts.elsewhere.iter().filter(|(_, tree)| is_shared(tree));
+                mounts.shared_elsewhere = shared.map(|(git, _)| git.clone()).collect();
                 mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&root, &patterns));
                 Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))
             };

@@ -451,7 +451,7 @@ fn the_index_of_a_work_tree_is_compared_wherever_its_repository_lies() {
             Boundary { _top: tempfile::tempdir().unwrap(), host: boundary.host.with_file_name("main/.git") };
         let mut mounts = repository.mounts();
         assert_eq!(mounts.elsewhere.values().collect::<Vec<_>>(), [&boundary.host], "{flags:?}");
-        mounts.elsewhere.clear();
+        mounts.shared_elsewhere = mounts.elsewhere.keys().cloned().collect();
         let repository_baseline = Baseline::take(repository.root().enter().unwrap(), &mounts).unwrap().0;
         // Ordinary work.
         boundary.write(".npmrc", "audit=false\n").write("a/b/file", "2").write("new", "1");

@@ -36,7 +36,8 @@ fn a_name_that_no_list_knows_is_reported_and_stays() {
 
 /// Files whose names are options of a program that git hands them to.
 const OPTIONS: &str = r#"echo 1 > "-cimport os; os.mkdir('obeyed')"; echo 1 > '+!touch obeyed'
-mkdir sub; echo 1 > 'sub/+!touch deep'; mkdir node_modules; echo 1 > node_modules/-"#;
+mkdir sub; echo 1 > 'sub/+!touch deep'; mkdir node_modules; echo 1 > node_modules/-
+mkdir routes; echo 1 > routes/+page.svelte; echo more >> own/-old"#;
 
 #[test]
 fn a_name_that_reads_as_an_option_is_reported_and_stays() {

@@ -101,6 +101,17 @@ fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
         for name in ["known", "deep", "here", "none", "bin"] {
             assert!(!said.contains(&format!("/workspace/{name}: ")), "{what} {name}: {said}");
         }
+        // What git-annex makes, of a submodule too; and an old link under a new name.
+        let annex = "mkdir -p .git/modules/sub/annex/objects sub; cp .git/HEAD .git/modules/sub; mkdir .git/modules/sub/refs
+             ln -s ../.git/modules/sub/annex/objects/x sub/big; mkdir -p .git/annex/objects; ln -s .git/annex/objects/y big
+             mv known 0007-old.patch";
+        let said = run(annex);
+        assert!(
+            !said.contains("/workspace/sub/big: ") && !said.contains("/workspace/big: "),
+            "{what}: {said}"
+        );
+        assert!(said.contains("/workspace/0007-old.patch: it is a link to"), "{what}: {said}");
+
         format_patch(&place);
         assert!(!hook(&place).exists(), "{what}");
         assert!(place.workspace().join("0001-second.patch").symlink_metadata().unwrap().is_file(), "{what}");

@@ -49,11 +49,18 @@ pub(super) const PRIVATE_ROWS: &[ProtectRow] = private_modules! {
     "_heapq", "_hmac", "_interpchannels", "_interpqueues", "_interpreters", "_ios_support", "_json",
     "_lsprof", "_lzma", "_markupbase", "_md5", "_multibytecodec", "_multiprocessing", "_opcode",
     "_opcode_metadata", "_osx_support", "_pickle", "_posixshmem", "_py_abc", "_py_warnings", "_pydatetime",
-    "_pydecimal", "_pyio", "_pylong", "_queue", "_random", "_remote_debugging", "_scproxy", "_sha1", "_sha2",
-    "_sha256", "_sha3", "_sha512", "_sitebuiltins", "_socket", "_sqlite3", "_statistics", "_strptime",
-    "_suggestions", "_sysconfig", "_threading_local", "_tkinter", "_types", "_uuid", "_xxsubinterpreters",
+    "_pydecimal", "_pyio", "_pylong", "_remote_debugging", "_scproxy", "_sha1", "_sha2",
+    "_sha256", "_sha3", "_sha512", "_sitebuiltins", "_socket", "_sqlite3", "_strptime",
+    "_suggestions", "_sysconfig", "_threading_local", "_tkinter", "_xxsubinterpreters",
     "_xxinterpchannels", "_zoneinfo", "_zstd",
 };
+
+/// What `copy` looks for where it is Jython's. A package of that name is a project's own, mostly.
+pub(super) const JYTHON_ROWS: &[ProtectRow] = &[
+    read_only("org.py", "python", MODULE, PATH, EXISTS),
+    read_only("org.pyc", "python", MODULE, PATH, RUN),
+    read_only("org.so", "python", MODULE, PATH, RUN),
+];
 
 pub(super) const ROWS: &[ProtectRow] = modules! {
     "python", PROMPT, PATH, [
@@ -62,7 +69,7 @@ pub(super) const ROWS: &[ProtectRow] = modules! {
     // What is another system's, or is compiled into some Pythons and not into others.
     "python", MODULE, PATH, [
         "nt", "_winapi", "msvcrt", "winreg", "_weakrefset", "_typing", "_ssl", "_posixsubprocess",
-        "org", "unicodedata", "binascii", "fcntl", "termios", "pyexpat",
+        "unicodedata", "binascii", "fcntl", "termios", "pyexpat", "_queue", "_random", "_statistics", "_uuid",
     ];
     // An empty part of a search path, as of `PYTHONPATH=$PYTHONPATH:DIR`, is the directory that it is started in.
     "python", SITE, "Python library reference, site", ["sitecustomize", "usercustomize"];

@@ -31,8 +31,6 @@ const ZSH_AUTOENV: &str = "zsh-autoenv, README";
 
 const SCILAB: &str = "Scilab, \"startup\"";
 
-const BEAM: &str = "Erlang, code(3), \"Code Path\"";
-
 const LUA: &str = "Lua manual, package.path";
 
 const LUA_EFFECT: &str = "runs it in the place of a library in C of that name";
@@ -182,7 +180,6 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".scilab", "Scilab", HERE, SCILAB, RUN),
     read_only("scilab.ini", "Scilab", HERE, SCILAB, RUN),
     // They look for modules here before they look among their own.
-    read_only("*.beam", "erl, elixir, mix", "runs it in the place of a module of its own", BEAM, RUN),
     read_only("lfs.lua", "luarocks and other programs in Lua", LUA_EFFECT, LUA, RUN),
     read_only("lpeg.lua", "programs in Lua", LUA_EFFECT, LUA, RUN),
     read_only("lanes.lua", "luacheck and other programs in Lua", LUA_EFFECT, LUA, RUN),

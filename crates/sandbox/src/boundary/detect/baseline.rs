@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::classified::Classified;
 use super::index::Index;
 use super::origin::{Facts, Time};
-use crate::boundary::protect::mounts::{Cause, Dotted, Outward};
+use crate::boundary::protect::mounts::{Cause, Dotted};
 use crate::boundary::protect::reach::Base;
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
@@ -47,12 +47,15 @@ pub struct Baseline {
     /// Names with a leading dot.
     #[serde(default)]
     pub(super) dotted: Vec<Dotted>,
-    /// Links to where an agent cannot write.
-    #[serde(default)]
-    pub(super) outward: Vec<Outward>,
-    /// Directories of git's data of which the work tree is not shared.
+    /// The paths of links, in order.
     #[serde(default, with = "json_bytes::os_strings")]
-    pub(super) elsewhere: Vec<OsString>,
+    pub(super) links: Vec<OsString>,
+    /// Files and directories with names that read as options, in order.
+    #[serde(default, with = "json_bytes::os_strings")]
+    pub(super) options: Vec<OsString>,
+    /// Directories of git's data of which the work tree is another shared directory.
+    #[serde(default, with = "json_bytes::os_strings")]
+    pub(super) shared_elsewhere: Vec<OsString>,
 }
 
 fn yes() -> bool {

@@ -1,9 +1,9 @@
 //! New names with a leading dot that no list knows.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use policy::classify::Reason;
 use policy::plan::Protect;
@@ -16,14 +16,8 @@ use crate::boundary::protect::reach::Base;
 
 impl Baseline {
     /// Returns the names found by the last scan that were nowhere in the boundary at the start, but for those that are allowed. They are
-    /// reported and stay: most are harmless. `options` are names anywhere that read as options: git hands those on to other programs.
-    pub fn new_names(
-        &self,
-        root: impl AsFd,
-        mounts: &Mounts,
-        options: &[PathBuf],
-        by: &Protect,
-    ) -> Vec<Finding> {
+    /// reported and stay: most are harmless. So are names that read as options, in any directory that was searched.
+    pub fn new_names(&self, root: impl AsFd, mounts: &Mounts, by: &Protect) -> Vec<Finding> {
         let root = root.as_fd();
         let before: BTreeSet<&OsString> = self.dotted.iter().flat_map(|one| &one.names).collect();
         let is_new = |name: &&OsString| !before.contains(name) && !by.allows(name);
@@ -43,13 +37,18 @@ impl Baseline {
             findings.extend(paths.map(found));
         }
         // Those at the roots of work trees are among the others.
-        let is_root = |path: &PathBuf| {
-            path.parent().is_some_and(|parent| mounts.dotted.iter().any(|one| one.tree == parent))
+        let roots: BTreeSet<&Path> = mounts.dotted.iter().map(|one| one.tree.as_path()).collect();
+        let known: BTreeSet<&OsStr> =
+            self.options.iter().filter_map(|path| Path::new(path).file_name()).collect();
+        let is_new = |path: &&PathBuf| {
+            let name = path.file_name().unwrap_or_default();
+            let is_root = path.parent().is_some_and(|parent| roots.contains(parent));
+            !is_root
+                && !known.contains(name)
+                && !by.allows(name)
+                && self.touched(root, path) == Touched::Since
         };
-        let is_allowed = |path: &PathBuf| path.file_name().is_some_and(|name| by.allows(name));
-        let options = options.iter().filter(|path| !is_root(path) && !is_allowed(path));
-        findings
-            .extend(options.filter(|path| self.touched(root, path) == Touched::Since).cloned().map(found));
+        findings.extend(mounts.options.iter().filter(is_new).cloned().map(found));
         findings.sort_by(|a, b| a.path.cmp(&b.path));
         findings
     }

@@ -81,7 +81,8 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         let staged = numbers(&list.staged);
         let mut staged_hidden: Vec<_> = numbers(&list.staged_hidden);
         staged_hidden.truncate(MAX_HIDDEN);
-        let staged_links = numbers(&list.staged_links);
+        let mut staged_links: Vec<_> = numbers(&list.staged_links);
+        staged_links.truncate(MAX_HIDDEN);
         let linked = list.linked.iter().map(|path| text(path)).collect();
         let links_out = list.links_out.clone();
         let (path, stamp) = (list.path.clone(), list.stamp);
@@ -91,19 +92,19 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
 }
 
 /// What is known of indexes from the start.
-pub(crate) struct Before<'b> {
+pub(crate) struct Start<'b> {
     pub(crate) indexes: &'b [Index],
     /// Whether a directory of git's data was looked at.
     pub(crate) was_searched: &'b dyn Fn(&Path) -> bool,
     /// Whether the work tree of one is another shared directory, where it is looked at too.
-    pub(crate) is_seen: &'b dyn Fn(&Path) -> bool,
+    pub(crate) is_shared: &'b dyn Fn(&Path) -> bool,
 }
 
 /// Lists what is listed that was not listed then. `goes` says whether what lies at a path is moved aside; `is_since` says whether that was
 /// touched since.
 pub(crate) fn added_entries(
     root: BorrowedFd<'_>,
-    start: &Before<'_>,
+    start: &Start<'_>,
     mounts: &Mounts,
     goes: impl Fn(&Path) -> bool,
     is_since: impl Fn(&Path) -> bool,
@@ -131,7 +132,7 @@ pub(crate) fn added_entries(
             changes.extend(linked.map(|reason| (list.path.clone(), reason, Origin::Created)));
             // Its shared index may be another one, and what it lists may have become protected.
             let staged =
-                newly_staged(root, Some(before), list, &goes).filter(|_| !(start.is_seen)(&list.git));
+                newly_staged(root, Some(before), list, &goes).filter(|_| !(start.is_shared)(&list.git));
             changes.extend(staged.map(|reason| (list.path.clone(), reason, Origin::Earlier)));
             continue;
         }
@@ -141,6 +142,7 @@ pub(crate) fn added_entries(
         // What a new repository holds is its own. One that nobody searched at the start may be as old as that.
         let is_unknown = before.is_none() && !(start.was_searched)(&list.git) && !list.is_outside();
         let is_own = is_unknown && is_since(&list.git);
+        let is_untouched = is_unknown && !is_since(&list.path);
         let mut found = |reason, origin| changes.push((list.path.clone(), reason, origin));
         match &list.listed {
             // Where the repository is shared, it is looked at there. Where it is not, nobody inside can write it.
@@ -172,13 +174,12 @@ pub(crate) fn added_entries(
             }
             ListContent::Lines(now) => {
                 let lines = added(hidden.unwrap_or_default(), now.iter().cloned());
-                if let Some((lines, example)) = lines.filter(|_| !is_own) {
+                if let Some((lines, example)) = lines.filter(|_| !is_own && !is_untouched) {
                     found(Reason::HidesByLines { lines, example }, Origin::Earlier);
                 }
             }
         }
-        let is_untouched = is_unknown && !is_since(&list.path);
-        if is_own || is_untouched || (start.is_seen)(&list.git) {
+        if is_own || is_untouched || (start.is_shared)(&list.git) {
             continue;
         }
         for reason in newly_staged(root, before, list, &goes) {

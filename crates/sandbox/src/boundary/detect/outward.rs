@@ -17,18 +17,24 @@ impl Baseline {
     /// what a project needs. Those that are only good for being written through are to be moved aside.
     pub fn new_links_out(&self, root: impl AsFd, mounts: &Mounts) -> Vec<Finding> {
         let root = root.as_fd();
-        let is_new = |path| self.is_whole || self.touched(root, path) == Touched::Since;
-        let same = |one: &Outward, other: &Outward| (&one.path, &one.target) == (&other.path, &other.target);
-        let was_there = |one: &Outward| self.outward.iter().any(|before| same(before, one));
-        let new = mounts.outward.iter().filter(|one| !was_there(one) && is_new(&one.path));
-        let finding = |one: &Outward| Finding {
-            path: one.path.clone(),
-            reason: reason(one),
-            origin: Origin::Created,
-            aside: None,
-            restored: false,
-        };
-        let mut found: Vec<Finding> = new.map(finding).collect();
+        let was_there =
+            |path: &Path| self.links.binary_search_by(|link| link.as_os_str().cmp(path.as_os_str())).is_ok();
+        let mut found = Vec::new();
+        for one in &mounts.outward {
+            let origin = match self.touched(root, &one.path) {
+                Touched::Since => Origin::Created,
+                // An old one, in a directory that has been moved.
+                Touched::Before if self.is_whole && !was_there(&one.path) => Origin::Earlier,
+                Touched::Before => continue,
+            };
+            // What has become protected only now the command could write.
+            let was_protected = || one.target.ancestors().any(|above| self.entry(above).is_some());
+            if one.to == LeadsTo::Protected && !was_protected() {
+                continue;
+            }
+            let path = one.path.clone();
+            found.push(Finding { path, reason: reason(one), origin, aside: None, restored: false });
+        }
         // Not all may be named, and those that are moved matter more.
         found.sort_by_key(Finding::stays);
         found
@@ -46,7 +52,7 @@ fn reason(one: &Outward) -> Reason {
 }
 
 /// Returns whether a command of git's makes a file of this name in a work tree by itself, and writes through a link there: a patch of
-/// `git format-patch`, or what `git mergetool` keeps of a file in conflict.
+/// `git format-patch`, what `git apply --reject` leaves, or what `git mergetool` keeps of a file in conflict.
 fn is_made_by_git(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let is_kept = name.ends_with(b".orig") || name.ends_with(b".rej");
@@ -57,7 +63,10 @@ fn is_made_by_git(path: &Path) -> bool {
         None => name,
     };
     let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    is_kept || digits >= 4 && number.get(digits) == Some(&b'-')
+    let is_numbered = digits >= 4 && number.get(digits) == Some(&b'-');
+    // A year begins with no zero, and nobody has a thousand patches under another ending.
+    let is_patch = digits == 4 && number.starts_with(b"0") || number.ends_with(b".patch");
+    is_kept || is_numbered && is_patch
 }
 
 #[cfg(test)]
@@ -72,7 +81,10 @@ mod tests {
         ] {
             assert!(is_made_by_git(Path::new(name)), "{name}");
         }
-        for name in ["001-fix.patch", "fix.patch", "v2-notes", "origin", "v-0001", "0001"] {
+        for name in [
+            "001-fix.patch", "fix.patch", "v2-notes", "origin", "v-0001", "0001", "2024-01-15-post.md",
+            "20240101-a.tar",
+        ] {
             assert!(!is_made_by_git(Path::new(name)), "{name}");
         }
     }

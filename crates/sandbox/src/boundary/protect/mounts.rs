@@ -51,10 +51,16 @@ pub struct Mounts {
     pub path_lists: Vec<PathList>,
     /// Names with a leading dot at the roots of work trees.
     pub dotted: Vec<Dotted>,
-    /// Links to where an agent cannot write.
+    /// Every link that the walk has found, in order.
+    pub all_links: Vec<PathBuf>,
+    /// Files and directories with names that read as options.
+    pub options: Vec<PathBuf>,
+    /// Links to where an agent cannot write, as the last look finds them.
     pub outward: Vec<Outward>,
     /// Directories of git's data of which the work tree lies out of the boundary, with its path on the host.
     pub elsewhere: BTreeMap<PathBuf, PathBuf>,
+    /// Those of them of which the work tree is shared, too.
+    pub shared_elsewhere: BTreeSet<PathBuf>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.
@@ -73,20 +79,17 @@ pub struct Dotted {
 }
 
 /// A link to where an agent cannot write: whoever writes to it on the host does, and whoever shares it shares that.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Outward {
-    #[serde(with = "policy::text::json_bytes::path")]
     pub path: PathBuf,
     /// Where it leads, with every link resolved: relative to the boundary if it lies in it. As the link has it, if
     /// nobody knows.
-    #[serde(with = "policy::text::json_bytes::path")]
     pub target: PathBuf,
     pub to: LeadsTo,
 }
 
 /// What a link to where an agent cannot write leads to.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LeadsTo {
     /// A directory out of the boundary.
     Directory,

@@ -222,12 +222,8 @@ impl PathList {
         let Some(content) = self.content(&data) else { return };
         let links = RefCell::new(BTreeSet::new());
         let is_wanted = |path: &Path, kind: StagedKind| {
-            let is_link = kind == StagedKind::Link && !is_protected(path, kind);
-            if is_link && links.borrow().len() < MAX_HIDDEN {
-                links.borrow_mut().insert(path.to_path_buf());
-                return true;
-            }
-            !is_link && is_protected(path, kind)
+            is_protected(path, kind)
+                || kind == StagedKind::Link && links.borrow_mut().insert(path.to_path_buf())
         };
         let files = self.held(&data, &content, format, is_wanted);
         self.note_cached(&root, tree, &content, format);

@@ -110,6 +110,7 @@ pub fn mounts_until(
         sources: Vec::new(),
         dotted: Vec::new(),
         outward: Vec::new(),
+        leads_out: Vec::new(),
         inward: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
@@ -139,8 +140,10 @@ pub fn mounts_until(
     search.staged();
     search.set_id(walk);
     search.closed();
-    search.links_to_protected();
+    search.links_to_others();
     let mut mounts = search.finish();
+    mounts.all_links.clone_from(&walk.links);
+    mounts.options.clone_from(&walk.options);
     mounts.masked_sockets = walk
         .sockets
         .iter()
@@ -627,8 +630,11 @@ impl Search<'_> {
             unexpected: self.unexpected.into_iter().collect(),
             path_lists: self.path_lists,
             dotted: self.dotted,
+            all_links: Vec::new(),
+            options: Vec::new(),
             outward: self.outward,
             elsewhere: self.elsewhere,
+            shared_elsewhere: BTreeSet::new(),
             reach: self.reach,
             notices,
         }

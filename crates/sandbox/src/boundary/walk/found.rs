@@ -157,6 +157,7 @@ impl Walk {
         self.trees.sort();
         self.sockets.sort_by(|a, b| a.path.cmp(&b.path));
         self.links.sort();
+        self.options.sort();
         self.unread.sort_by(|a, b| a.path.cmp(&b.path));
         self.set_id.sort_by(|a, b| a.path.cmp(&b.path));
         self.other_file_systems.sort();

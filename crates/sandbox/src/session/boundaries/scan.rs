@@ -53,7 +53,7 @@ impl Scan {
     ) -> io::Result<Self> {
         let walk = walk_everywhere(root, by.depth, until, known)?;
         let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
-        let mut names = remembered.baseline.new_names(root, &mounts, &walk.options, by);
+        let mut names = remembered.baseline.new_names(root, &mounts, by);
         names.extend(remembered.baseline.new_links_out(root, &mounts));
         let prepared = remembered.baseline.prepared(root, &mounts, by);
         let mut scan = Self::compared(walk, mounts, root, remembered, until)?;

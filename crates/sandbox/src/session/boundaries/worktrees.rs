@@ -4,7 +4,7 @@
 //! that a `MERGE_RR` lists. The directories of other linked worktrees are not there inside, so `git worktree prune` would remove their
 //! data, too.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -43,8 +43,7 @@ pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<Re
         if kind != FileType::Directory || shared.iter().any(|shared| name == shared.as_str()) {
             continue;
         }
-        let path = base.join(&name);
-        others.extend(kept(root, &path, &Path::new(".git").join(&path))?);
+        others.extend(kept(root, Path::new(""), &base.join(&name), Path::new(".git"))?);
     }
     Ok(others)
 }
@@ -53,15 +52,20 @@ pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<Re
 /// Their logs stay writable: `git gc` goes through them.
 pub(super) fn elsewhere(root: &Entered<'_>, mounts: &Mounts) -> io::Result<Vec<ReadOnly>> {
     let mut elsewhere = Vec::new();
-    for git in mounts.elsewhere.keys() {
-        elsewhere.extend(state(root, git, &Path::new(".git").join(DATA).join("name"))?);
+    for git in mounts.elsewhere.keys().filter(|git| !mounts.shared_elsewhere.contains(*git)) {
+        match state(root, git, &Path::new(".git").join(DATA).join("name")) {
+            Ok(state) => elsewhere.extend(state),
+            // It is gone by now, or nobody inside has a way there.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(elsewhere)
 }
 
 /// Lists the state of a work tree in a directory of git's data, as far as it is there.
 fn state(root: &Entered<'_>, git: &Path, seen_as: &Path) -> io::Result<Vec<ReadOnly>> {
-    let kept = |name: &Path| kept(root, &git.join(name), &seen_as.join(name)).transpose();
+    let kept = |name: &Path| kept(root, git, name, seen_as).transpose();
     let mut state = STATE.iter().filter_map(|name| kept(Path::new(name))).collect::<io::Result<Vec<_>>>()?;
     // What a split index is read with, see git-update-index(1).
     let listing = beneath::listing(root, git)?;
@@ -74,9 +78,10 @@ fn state(root: &Entered<'_>, git: &Path, seen_as: &Path) -> io::Result<Vec<ReadO
     Ok(state)
 }
 
-/// Describes a file or directory that becomes read-only, if it is there.
-fn kept(root: &Entered<'_>, path: &Path, seen_as: &Path) -> io::Result<Option<ReadOnly>> {
-    let stat = match beneath::stat(root, path) {
+/// Describes a file or directory in one of git's data that becomes read-only, if it is there.
+fn kept(root: &Entered<'_>, git: &Path, name: &Path, seen_as: &Path) -> io::Result<Option<ReadOnly>> {
+    let path = git.join(name);
+    let stat = match beneath::stat(root, &path) {
         Err(Errno::NOENT) => return Ok(None),
         stat => stat?,
     };
@@ -86,9 +91,9 @@ fn kept(root: &Entered<'_>, path: &Path, seen_as: &Path) -> io::Result<Option<Re
     Ok(can_be_mounted.then(|| ReadOnly {
         file_id: beneath::file_id(&stat),
         kind,
-        seen_as: seen_as.into(),
-        path: path.into(),
+        seen_as: seen_as.join(name),
+        path,
         cause: Cause::Listed,
-        base: Base::Git(Path::new("").into()),
+        base: Base::Git(git.into()),
     }))
 }

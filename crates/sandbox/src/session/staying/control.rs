@@ -84,9 +84,9 @@ impl StayingSandbox {
     fn order(&self, purpose: Purpose) -> Result<(), SandboxError> {
         let mut stream = self.open(purpose, Some(PATIENCE))?;
         // PID 1 says nothing but that it is done, by the end. Whatever else listens there may say things for ever.
-        match stream.read(&mut [0]) {
-            Ok(0) => Ok(()),
-            Ok(_) => Err(self.unreachable(io::ErrorKind::InvalidData.into())),
+        match stream.read_exact(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            Ok(()) => Err(self.unreachable(io::ErrorKind::InvalidData.into())),
             Err(source) => Err(self.unreachable(source)),
         }
     }

@@ -104,7 +104,7 @@ impl Search<'_> {
                 Ok(Leads::To { path, stat, .. }) => (path, stat),
                 // What lies there cannot be reached from inside.
                 Ok(Leads::Unfollowed { missing: None, .. }) => {
-                    self.outward(link);
+                    self.leads_out.push(link.clone());
                     continue;
                 }
                 Ok(Leads::Unfollowed { missing: Some(missing), .. }) => {

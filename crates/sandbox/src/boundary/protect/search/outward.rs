@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use policy::protect::table;
 use rustix::fs::{Access, AtFlags, CWD};
@@ -12,84 +12,104 @@ use super::progress::Search;
 use super::resolve::{Unresolved, asks_others, canonical};
 use crate::boundary::protect::mounts::{LeadsTo, Outward};
 use crate::boundary::protect::reach::Base;
+use crate::boundary::walk::Extent;
 use crate::host::beneath;
 
-impl Search<'_> {
-    /// Remembers a link that leads out of the boundary: to a directory, or to what this user may write or make.
-    pub(super) fn outward(&mut self, link: &Path) {
-        let as_it_is = || beneath::read_link(self.root, link).unwrap_or_default();
-        let (target, to) = match canonical(self.host, &self.host.join(link)) {
-            Ok(target) if target.starts_with(self.host) => return,
-            // To ask what is there would ask others.
-            Ok(target) if asks_others(&target) => (target, LeadsTo::File),
-            Ok(target) if target.is_dir() => (target, LeadsTo::Directory),
-            Ok(target) if target == Path::new("/dev/null") || self.is_of_environment(link, &target) => return,
-            // A terminal takes what is written to it for commands, and whoever reads from a pipe may.
-            Ok(target) if may(&target, Access::WRITE_OK) => (target, LeadsTo::File),
-            Ok(_) => return,
-            Err(Unresolved::Missing { at }) => {
-                let is_makeable = at.parent().is_some_and(|parent| may(parent, Access::WRITE_OK));
-                if !is_makeable
-                    || at.symlink_metadata().map_err(|error| error.kind()).err() != Some(ErrorKind::NotFound)
-                {
-                    return;
-                }
-                (at, LeadsTo::File)
-            }
-            Err(Unresolved::Unknown) => (as_it_is(), LeadsTo::File),
-        };
-        self.remember_outward(link, &target, to);
-    }
+/// Where paths of the list are looked for.
+pub(super) struct ListedPaths<'b> {
+    trees: BTreeSet<&'b Path>,
+    /// What a configuration or a link names: it is obeyed as soon as it is there.
+    led: BTreeSet<&'b Path>,
+}
 
-    /// Remembers the links in the boundary that lead to git's own data, or to something else that is protected.
-    pub(super) fn links_to_protected(&mut self) {
+impl<'b> ListedPaths<'b> {
+    pub(super) fn among(bases: &'b [Base]) -> Self {
+        let of =
+            |is_one: fn(&Base) -> bool| bases.iter().filter(|base| is_one(base)).map(Base::path).collect();
+        Self { trees: of(|base| matches!(base, Base::Tree(_))), led: of(|base| matches!(base, Base::Led(_))) }
+    }
+}
+
+impl Search<'_> {
+    /// Looks where the links lead that lead out of the boundary, or to something in it: in the last look, when all else is known.
+    pub(super) fn links_to_others(&mut self) {
+        if self.extent == Extent::Bounded {
+            return;
+        }
         let bases: Vec<Base> = self.reach.bases().cloned().collect();
-        let of = |is_one: fn(&Base) -> bool| -> BTreeSet<&Path> {
-            bases.iter().filter(|base| is_one(base)).map(Base::path).collect()
-        };
-        let trees = of(|base| matches!(base, Base::Tree(_)));
-        // What a configuration or a link names is obeyed as soon as it is there.
-        let led = of(|base| matches!(base, Base::Led(_)));
+        let listed = ListedPaths::among(&bases);
         for (link, target) in std::mem::take(&mut self.inward) {
             if self.is_out_of_time() {
                 return;
             }
-            if self.is_of_git(&link, &target) || self.is_unmade(&target, &trees, &led) {
-                self.remember_outward(&link, &target, LeadsTo::Unmade);
-            } else if target.ancestors().any(|above| self.read_only.contains_key(above)) {
-                self.remember_outward(&link, &target, LeadsTo::Protected);
+            let to = if self.is_of_git(&link, &target) || self.is_unmade(&link, &target, &listed) {
+                LeadsTo::Unmade
+            } else if self.is_protected(&target) {
+                LeadsTo::Protected
+            } else {
+                continue;
+            };
+            self.outward.push(Outward { path: link, target, to });
+        }
+        for link in std::mem::take(&mut self.leads_out) {
+            if self.is_out_of_time() {
+                return;
+            }
+            if let Some((target, to)) = self.outside_of(&link) {
+                self.outward.push(Outward { path: link, target, to });
             }
         }
     }
 
-    /// Remembers one. There are no more of them than the walk keeps links.
-    fn remember_outward(&mut self, link: &Path, target: &Path, to: LeadsTo) {
-        self.outward.push(Outward { path: link.into(), target: target.into(), to });
+    /// Returns where a link leads that leads out of the boundary: to a directory, or to what this user may write or make.
+    fn outside_of(&self, link: &Path) -> Option<(PathBuf, LeadsTo)> {
+        match canonical(self.host, &self.host.join(link)) {
+            Ok(target) if target.starts_with(self.host) => None,
+            // To ask what is there would ask others.
+            Ok(target) if asks_others(&target) => Some((target, LeadsTo::File)),
+            Ok(target) if target.is_dir() => Some((target, LeadsTo::Directory)),
+            Ok(target) if target == Path::new("/dev/null") || self.is_of_environment(link, &target) => None,
+            // A terminal takes what is written to it for commands, and whoever reads from a pipe may.
+            Ok(target) => may(&target, Access::WRITE_OK).then_some((target, LeadsTo::File)),
+            Err(Unresolved::Missing { at }) => {
+                let is_makeable = at.parent().is_some_and(|parent| may(parent, Access::WRITE_OK));
+                let found = at.symlink_metadata().map_err(|error| error.kind());
+                (is_makeable && found.err() == Some(ErrorKind::NotFound)).then_some((at, LeadsTo::File))
+            }
+            Err(Unresolved::Unknown) => Some((beneath::read_link(self.root, link).ok()?, LeadsTo::File)),
+        }
+    }
+
+    /// Returns whether something in the boundary is protected, by itself or with a directory that it lies in.
+    pub(super) fn is_protected(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.read_only.contains_key(above))
     }
 
     /// Returns whether a link outside of git's data leads into it. git-annex links to the content that it keeps there.
-    fn is_of_git(&self, link: &Path, target: &Path) -> bool {
-        let is_data = |git: &Path| {
-            let is_annexed = target.starts_with(git.join("annex/objects"));
-            self.seen_git.contains(git) && !link.starts_with(git) && !is_annexed
-        };
-        target.ancestors().take_while(|above| *above != Path::new("")).any(is_data)
+    pub(super) fn is_of_git(&self, link: &Path, target: &Path) -> bool {
+        let around = target.ancestors().take_while(|above| *above != Path::new(""));
+        let innermost = around.into_iter().find(|above| self.seen_git.contains(*above));
+        innermost.is_some_and(|git| !link.starts_with(git) && !target.starts_with(git.join("annex/objects")))
     }
 
-    /// Returns whether a path is on the list and nothing is there.
-    fn is_unmade(&self, target: &Path, trees: &BTreeSet<&Path>, led: &BTreeSet<&Path>) -> bool {
+    /// Returns whether a path is on the list and nothing is there. A link that lies beneath the same path of the list is the work of
+    /// whoever works there.
+    pub(super) fn is_unmade(&self, link: &Path, target: &Path, listed: &ListedPaths<'_>) -> bool {
         let is_listed = |tree: &Path| {
             let Ok(relative) = target.strip_prefix(tree) else { return false };
             let Some(first) = relative.iter().next() else { return false };
+            let link = link.strip_prefix(tree).unwrap_or(Path::new(""));
             // On some file systems upper and lower case are the same.
-            let folded = Path::new(relative).to_string_lossy().to_ascii_lowercase();
-            let covers = |listed: &Path| {
-                table::covers(&listed.to_string_lossy().to_ascii_lowercase(), Path::new(&folded))
+            let fold = |path: &Path| path.to_string_lossy().to_ascii_lowercase();
+            let (target, link) = (fold(relative), fold(link));
+            let covers = |listed: &str| {
+                table::covers(listed, Path::new(&target)) && !table::covers(listed, Path::new(&link))
             };
-            self.in_tree.beginning_with(first.as_encoded_bytes()).iter().any(|listed| covers(listed))
+            self.in_tree.beginning_with(first.as_encoded_bytes()).iter().any(|listed| covers(&fold(listed)))
         };
-        let is_led = target.ancestors().any(|above| led.contains(above));
-        let is_listed = target.ancestors().skip(1).filter(|above| trees.contains(above)).any(is_listed);
+        let is_led = target.ancestors().any(|above| listed.led.contains(above));
+        let is_listed =
+            target.ancestors().skip(1).filter(|above| listed.trees.contains(above)).any(is_listed);
         (is_led || is_listed) && beneath::stat(self.root, target).err() == Some(Errno::NOENT)
     }
 

@@ -170,7 +170,7 @@ impl Search<'_> {
         let dot_git = match canonical(&self.host.join(git), named) {
             Ok(dot_git) => dot_git,
             Err(Unresolved::Missing { .. }) => return,
-            Err(Unresolved::Unknown) => named.into(),
+            Err(Unresolved::Unknown) => self.host.join(git).join(named),
         };
         let tree = dot_git.parent().unwrap_or(&dot_git).to_path_buf();
         self.elsewhere.insert(git.into(), tree);

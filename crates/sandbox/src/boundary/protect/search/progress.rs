@@ -74,6 +74,8 @@ pub(super) struct Search<'a> {
     pub(super) sources: Vec<(PathBuf, Source)>,
     pub(super) dotted: Vec<Dotted>,
     pub(super) outward: Vec<Outward>,
+    /// Links that lead out of the boundary.
+    pub(super) leads_out: Vec<PathBuf>,
     /// Links, each with the path in the boundary that it leads to, whether or not anything is there.
     pub(super) inward: Vec<(PathBuf, PathBuf)>,
     pub(super) notices: Vec<Notice>,

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use crate::boundary::protect::path_list::{LinkOut, PathList};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::outside::{data_outside, object_format_outside};
+use crate::boundary::protect::search::outward::ListedPaths;
 use crate::boundary::protect::search::progress::{Leads, OnHost, Search, Wanted, is, read_up_to};
 use crate::host::beneath;
 
@@ -50,6 +51,8 @@ impl Search<'_> {
             Base::Tree(_) | Base::Git(_) | Base::Passed(_) => None,
         });
         let led: Vec<&Path> = led.collect();
+        let bases: Vec<Base> = self.reach.bases().cloned().collect();
+        let listed = ListedPaths::among(&bases);
         let directories = RefCell::new(Directories::of(self, tree));
         let nested = RefCell::new(NestedBases::within(self, tree));
         // An index is sorted: what begins with the same name comes together.
@@ -58,8 +61,13 @@ impl Search<'_> {
             let mut directories = directories.borrow_mut();
             directories.enter_above(path);
             // Git itself writes through no link, and `git mergetool` does.
-            let real = directories.behind(path);
-            let path = real.as_deref().unwrap_or(path);
+            if let Some(real) = directories.behind(path) {
+                let link = tree.join(path);
+                let is_elsewhere = self.is_of_git(&link, &real) || self.is_unmade(&link, &real, &listed);
+                if is_elsewhere || self.is_protected(&real) {
+                    return true;
+                }
+            }
             let Some(first) = path.iter().next() else { return false };
             let (name, candidates) = &mut *last.borrow_mut();
             if name != first {
@@ -216,10 +224,10 @@ impl<'s> Directories<'s> {
         }
     }
 
-    /// Returns where a path leads that lies behind a link, as seen from the work tree.
+    /// Returns where in the boundary a path leads that lies behind a link.
     fn behind(&self, path: &Path) -> Option<PathBuf> {
         let (_, Place::Behind(directory)) = self.at.last()? else { return None };
-        Some(directory.strip_prefix(self.tree).ok()?.join(path.file_name()?))
+        Some(directory.join(path.file_name()?))
     }
 
     fn enter(&mut self, name: &OsStr, example: &Path) -> Place {
