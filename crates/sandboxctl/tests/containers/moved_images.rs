@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
+use sandbox::state::record::RecordVersion;
+
 use crate::environment::{engine, made_of_the_image};
 use crate::everywhere;
 use crate::machine::{Caller, Runner};
@@ -139,7 +141,7 @@ fn labels_of_an_image_make_no_container_ours() {
         };
         assert!(said(&mut place.inside(&["--quiet"], &["true"])).0);
         let record = serde_json::json!({
-            "version": 5, "id": id, "owner": 0,
+            "version": RecordVersion::default(), "id": id, "owner": 0,
             "client": { "pid": 999_999, "start_time": 1, "pid_namespace": 4_026_531_836_u64, "time_namespace": 4_026_531_834_u64 },
             "boundaries": [], "protect": { "paths": [], "depth": 3, "on_replaced": "end" }, "cgroups": [],
             "placed": { "engine": command, "socket": socket, "by": 0 },
