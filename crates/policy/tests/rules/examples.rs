@@ -1,16 +1,24 @@
 //! Examples of what each row of the table of protected paths finds, and of what passes: git, shells, editors, agents.
 
+use policy::protect::table::built_in;
+
 /// A row's path, a file in it, content that a program would obey, and content that harms nobody.
 pub(crate) type Example = (&'static str, &'static str, &'static str, &'static str);
 
 /// Lists all examples.
-pub(crate) fn examples() -> impl Iterator<Item = &'static Example> {
-    EXAMPLES
-        .iter()
-        .chain(MODULES)
-        .chain(PRIVATE_MODULES)
-        .chain(BEAMS)
-        .chain(crate::examples_of_tools::EXAMPLES)
+pub(crate) fn examples() -> impl Iterator<Item = Example> {
+    let written = EXAMPLES.iter().chain(MODULES).chain(crate::examples_of_tools::EXAMPLES);
+    written.copied().chain(built_in().filter_map(of_module))
+}
+
+/// Makes an example of a row that stands for a module of Erlang or for a private one of Python: of those there are many, and all alike.
+fn of_module(row: &'static str) -> Option<Example> {
+    if row.strip_suffix(".beam").is_some() {
+        return Some((row, row, "FOR1", ""));
+    }
+    let module = row.strip_prefix('_').and_then(|_| row.strip_suffix(".*"))?;
+    let end = if module.ends_with("__init__") { ".py" } else { ".cpython-313-x86_64-linux-gnu.so" };
+    Some((row, String::leak(format!("{module}{end}")), "evil()", "evil()"))
 }
 
 /// Modules of Python: nothing in their source is harmless, and so the two texts are the same.
@@ -31,52 +39,6 @@ const MODULES: &[Example] = modules![
     "msvcrt", "winreg", "_weakrefset", "_typing", "_ssl", "_posixsubprocess", "storemagic", "astroid",
     "ctags", "stack_data", "executing", "pure_eval", "asttokens", "_queue", "_random", "_statistics",
     "_uuid", "unicodedata", "binascii", "fcntl", "termios", "pyexpat", "sitecustomize", "usercustomize",
-];
-
-macro_rules! private_modules {
-    ($($module:literal),* $(,)?) => {
-        &[$(
-            (concat!($module, ".*"), concat!($module, ".cpython-313-x86_64-linux-gnu.so"), "evil", "evil"),
-            (concat!($module, "/__init__.*"), concat!($module, "/__init__.py"), "evil", "evil"),
-        )*]
-    };
-}
-
-const PRIVATE_MODULES: &[Example] = private_modules![
-    "_aix_support", "_android_support", "_apple_support", "_asyncio", "_bisect", "_blake2", "_bootlocale",
-    "_bootsubprocess", "_bz2", "_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr",
-    "_codecs_tw", "_compat_pickle", "_compression", "_contextvars", "_crypt", "_csv", "_ctypes",
-    "_curses_panel", "_datetime", "_dbm", "_decimal", "_dummy_thread", "_elementtree", "_gdbm", "_hashlib",
-    "_heapq", "_hmac", "_interpchannels", "_interpqueues", "_interpreters", "_ios_support", "_json",
-    "_lsprof", "_lzma", "_markupbase", "_md5", "_multibytecodec", "_multiprocessing", "_opcode",
-    "_opcode_metadata", "_osx_support", "_pickle", "_posixshmem", "_py_abc", "_py_warnings", "_pydatetime",
-    "_pydecimal", "_pyio", "_pylong", "_remote_debugging", "_scproxy", "_sha1", "_sha2", "_sha256", "_sha3",
-    "_sha512", "_sitebuiltins", "_socket", "_sqlite3", "_strptime", "_suggestions", "_sysconfig",
-    "_threading_local", "_tkinter", "_xxsubinterpreters", "_xxinterpchannels", "_zoneinfo", "_zstd",
-];
-
-macro_rules! beams {
-    ($($module:literal),* $(,)?) => {
-        &[$((concat!($module, ".beam"), concat!($module, ".beam"), "FOR1", "")),*]
-    };
-}
-
-const BEAMS: &[Example] = beams![
-    "beam_a", "beam_asm", "beam_block", "beam_call_types", "beam_clean", "beam_dict", "beam_flatten",
-    "beam_jump", "beam_kernel_to_ssa", "beam_opcodes", "beam_ssa", "beam_ssa_bsm", "beam_ssa_codegen",
-    "beam_ssa_pre_codegen", "beam_ssa_recv", "beam_ssa_share", "beam_ssa_throw", "beam_trim", "beam_types",
-    "beam_utils", "beam_validator", "beam_z", "cerl", "cerl_clauses", "cerl_trees", "compile", "core_lib",
-    "core_lint", "epp", "erl_anno", "erl_bifs", "erl_bits", "erl_distribution", "erl_internal", "erl_scan",
-    "erl_signal_handler", "erpc", "eval_bits", "global", "global_group", "inet", "inet_config", "inet_db",
-    "inet_gethost_native", "inet_parse", "inet_udp", "io", "kernel_config", "kernel_refc",
-    "logger_formatter", "logger_h_common", "logger_handler_watcher", "logger_std_h", "logger_sup", "maps",
-    "net_kernel", "orddict", "ordsets", "otp_internal", "rand", "raw_file_io", "re", "rpc", "sets", "sofs",
-    "standard_error", "string", "supervisor_bridge", "sys_core_alias", "sys_core_bsm", "sys_core_fold",
-    "unicode_util", "user", "user_sup", "v3_core", "v3_kernel", "array", "beam_lib", "calendar", "dict",
-    "digraph", "edlin", "edlin_expand", "erl_eval", "erl_expand_records", "erl_lint", "erl_parse", "erl_pp",
-    "escript", "ets", "file_io_server", "filelib", "gb_sets", "gb_trees", "group", "httpc", "io_lib",
-    "logger_backend", "logger_filters", "logger_olp", "logger_server", "prim_tty", "proc_lib", "proplists",
-    "queue", "shell", "sys", "timer", "user_drv",
 ];
 
 const EXAMPLES: &[Example] = &[

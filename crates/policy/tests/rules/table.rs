@@ -21,7 +21,7 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
     for (row, path, dangerous, harmless) in examples() {
         assert!(file(path, dangerous).is_some(), "{path}: {dangerous}");
         // Of some, whatever they hold counts, and a policy is reported in any case.
-        if ![".git/commondir", ".git/hooks", "$TMPDIR"].contains(row) && harmless != dangerous {
+        if ![".git/commondir", ".git/hooks", "$TMPDIR"].contains(&row) && harmless != dangerous {
             assert_eq!(file(path, harmless), None, "{path}: {harmless}");
         }
         // A repository may lie anywhere, and be called anything.
@@ -29,7 +29,7 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
             let nowhere = format!("somewhere/else/{path}");
             assert_eq!(file(&nowhere, dangerous), None, "{nowhere}: no program looks there");
         }
-        shown.insert(*row);
+        shown.insert(row);
     }
     shown.insert("sandbox.toml");
     // Where it leads counts, which its content alone does not say.
@@ -94,7 +94,7 @@ fn every_row_is_protected_with_all_that_is_in_it() {
     let protected = Protected::new(&[], &[]).unwrap();
     for (row, path, ..) in examples() {
         let by = protected.matches(Path::new(path)).map(ToString::to_string);
-        assert_eq!(by.as_deref(), Some(*row), "{path}");
+        assert_eq!(by.as_deref(), Some(row), "{path}");
     }
 }
 

@@ -193,8 +193,12 @@ impl<'a> Boundaries<'a> {
             let (host, hide) = (boundary.host.clone(), boundary.hide.clone());
             let remembered = Remembered { host, baseline, hide, stuck: None, unsearched: false };
             let read_only = mounts.read_only.clone();
-            let mut others = worktrees::others(&root, &boundary.worktrees).map_err(failed)?;
-            others.extend(worktrees::elsewhere(&root, &mounts).map_err(failed)?);
+            let others = if boundary.worktrees.is_empty() {
+                worktrees::elsewhere(&root, &mounts)
+            } else {
+                worktrees::others(&root, &boundary.worktrees)
+            };
+            let others = others.map_err(failed)?;
             drop(root);
             writable.push(WritableBoundary {
                 boundary,

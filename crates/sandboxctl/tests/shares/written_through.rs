@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use crate::place::Place;
-use crate::{error, places};
+use crate::{error, places, ready};
 
 /// A repository with a commit, and a file beside it that is none of the agent's business.
 fn project(place: &Place) {
@@ -116,7 +116,23 @@ fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
         assert!(!hook(&place).exists(), "{what}");
         assert!(place.workspace().join("0001-second.patch").symlink_metadata().unwrap().is_file(), "{what}");
 
-        let said = run("rm py/bin/python3; ln -s /usr/bin/python3 py/bin/python3");
+        let said = run("rm py/bin/python3; ln -s ../../../private/python3 py/bin/python3");
         assert!(!said.contains("it is a link"), "{what}: an interpreter, and links that are known: {said}");
+    }
+}
+
+#[test]
+fn what_a_killed_client_did_not_see_the_next_command_moves_aside() {
+    for (place, what) in places("links of a sandbox whose client is killed") {
+        project(&place);
+        let attack = "ln -s .git/hooks/pre-commit 0001-second.patch; echo ready; sleep 1000";
+        let mut client = ready::start(&mut place.inside(&[""; 0], &["sh", "-c", attack]));
+        client.kill().unwrap();
+        client.wait().unwrap();
+        let output = place.inside(&[""; 0], &["true"]).output().unwrap();
+        let said = error(&output);
+        assert!(said.contains("0001-second.patch: it is a link to .git/hooks/pre-commit"), "{what}: {said}");
+        format_patch(&place);
+        assert!(!hook(&place).exists(), "{what}");
     }
 }

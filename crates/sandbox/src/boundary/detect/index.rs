@@ -131,9 +131,10 @@ pub(crate) fn added_entries(
             let linked = linked.map(|(_, example)| elsewhere(example));
             changes.extend(linked.map(|reason| (list.path.clone(), reason, Origin::Created)));
             // Its shared index may be another one, and what it lists may have become protected.
-            let staged =
-                newly_staged(root, Some(before), list, &goes).filter(|_| !(start.is_shared)(&list.git));
-            changes.extend(staged.map(|reason| (list.path.clone(), reason, Origin::Earlier)));
+            if !(start.is_shared)(&list.git) {
+                let staged = newly_staged(root, Some(before), list, &goes).into_iter();
+                changes.extend(staged.map(|reason| (list.path.clone(), reason, Origin::Earlier)));
+            }
             continue;
         }
         let unreadable = Reason::Unreadable { format: FileFormat::Index };
@@ -189,28 +190,30 @@ pub(crate) fn added_entries(
     changes
 }
 
-/// Says what an index holds for protected paths, and for hidden ones, that it did not hold before.
+/// Says what an index holds for protected paths and for hidden ones, and which links it has, that it did not hold before.
 fn newly_staged(
     root: BorrowedFd<'_>,
     before: Option<&Index>,
     list: &PathList,
     goes: impl Fn(&Path) -> bool,
-) -> impl Iterator<Item = Reason> {
-    let known = before.map_or(&[][..], |before| &before.staged);
-    let protected = list.staged.iter().find_map(|staged| added_numbers(root, known, staged, &goes));
-    let known = before.map_or(&[][..], |before| &before.staged_hidden);
-    let mut hidden = list.staged_hidden.iter().filter(|_| known.len() < MAX_HIDDEN);
-    let hidden = hidden.find_map(|staged| added_numbers(root, known, staged, |_: &Path| false));
-    let known = before.map_or(&[][..], |before| &before.staged_links);
-    // Of more nobody knows which are new.
-    let mut links = list.staged_links.iter().filter(|_| known.len() < MAX_HIDDEN);
-    let links = links.find_map(|staged| added_numbers(root, known, staged, &goes));
-    let links = links.map(|(files, example)| Reason::StagesLinks { files, example });
-    let protected = protected.map(|(files, example)| Reason::StagesProtected { files, example });
-    protected
-        .into_iter()
-        .chain(links)
-        .chain(hidden.map(|(files, example)| Reason::TracksHidden { files, example }))
+) -> Vec<Reason> {
+    let new = |staged: &[Staged], known: &[(String, String)], goes: &dyn Fn(&Path) -> bool| {
+        staged.iter().find_map(|staged| added_numbers(root, known, staged, goes))
+    };
+    let known = |of: fn(&Index) -> &[(String, String)]| before.map_or(&[][..], of);
+    let protected = new(&list.staged, known(|before| &before.staged), &goes);
+    // Of as many as are kept, nobody knows which are new.
+    let is_whole = |known: &&[(String, String)]| known.len() < MAX_HIDDEN;
+    let links = Some(known(|before| &before.staged_links)).filter(is_whole);
+    let links = links.and_then(|known| new(&list.staged_links, known, &goes));
+    let hidden = Some(known(|before| &before.staged_hidden)).filter(is_whole);
+    let hidden = hidden.and_then(|known| new(&list.staged_hidden, known, &|_| false));
+    let reasons = [
+        protected.map(|(files, example)| Reason::StagesProtected { files, example }),
+        links.map(|(files, example)| Reason::StagesLinks { files, example }),
+        hidden.map(|(files, example)| Reason::TracksHidden { files, example }),
+    ];
+    reasons.into_iter().flatten().collect()
 }
 
 /// Returns for how many paths an index holds what it did not hold before and what does not lie there, and one of them.

@@ -10,7 +10,7 @@ use policy::text::escape;
 use super::baseline::Baseline;
 use super::finding::{Finding, Origin};
 use super::origin::Touched;
-use crate::boundary::protect::mounts::{LeadsTo, Mounts, Outward};
+use crate::boundary::protect::mounts::{LinkTarget, Mounts, Outward};
 
 impl Baseline {
     /// Returns the links found by the last scan that were not there at the start, or led elsewhere. Most are reported and stay: many are
@@ -29,7 +29,7 @@ impl Baseline {
             };
             // What has become protected only now the command could write.
             let was_protected = || one.target.ancestors().any(|above| self.entry(above).is_some());
-            if one.to == LeadsTo::Protected && !was_protected() {
+            if one.to == LinkTarget::Protected && !was_protected() {
                 continue;
             }
             let path = one.path.clone();
@@ -44,10 +44,12 @@ impl Baseline {
 fn reason(one: &Outward) -> Reason {
     let target = escape::path(&one.target);
     match one.to {
-        LeadsTo::Directory => Reason::LinksOut { target },
-        LeadsTo::Unmade => Reason::WritesThrough { target },
-        LeadsTo::File | LeadsTo::Protected if is_made_by_git(&one.path) => Reason::WritesThrough { target },
-        LeadsTo::File | LeadsTo::Protected => Reason::LinksTo { target },
+        LinkTarget::Directory => Reason::LinksOut { target },
+        LinkTarget::Unmade => Reason::WritesThrough { target },
+        LinkTarget::File | LinkTarget::Protected if is_made_by_git(&one.path) => {
+            Reason::WritesThrough { target }
+        }
+        LinkTarget::File | LinkTarget::Protected => Reason::LinksTo { target },
     }
 }
 

@@ -85,12 +85,12 @@ pub struct Outward {
     /// Where it leads, with every link resolved: relative to the boundary if it lies in it. As the link has it, if
     /// nobody knows.
     pub target: PathBuf,
-    pub to: LeadsTo,
+    pub to: LinkTarget,
 }
 
 /// What a link to where an agent cannot write leads to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum LeadsTo {
+pub enum LinkTarget {
     /// A directory out of the boundary.
     Directory,
     /// A file out of the boundary that the user may write, or make. Or nobody knows: each process finds something else there.

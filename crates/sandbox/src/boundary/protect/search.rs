@@ -140,7 +140,7 @@ pub fn mounts_until(
     search.staged();
     search.set_id(walk);
     search.closed();
-    search.links_to_others();
+    search.outward_links();
     let mut mounts = search.finish();
     mounts.all_links.clone_from(&walk.links);
     mounts.options.clone_from(&walk.options);

@@ -30,11 +30,8 @@ const STATE: [&str; 16] = [
 /// How names of indexes begin that others share.
 const SHARED_INDEX: &[u8] = b"sharedindex.";
 
-/// Lists the state of other work trees than these, as far as it is there; nothing where the directory is no repository of worktrees.
+/// Lists the state of other work trees than these, as far as it is there, in the repository of linked worktrees.
 pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<ReadOnly>> {
-    if shared.is_empty() {
-        return Ok(Vec::new());
-    }
     let base = Path::new(DATA);
     let mut others = state(root, Path::new(""), Path::new(".git"))?;
     let listing = beneath::listing(root, base)?;

@@ -10,73 +10,78 @@ use rustix::io::Errno;
 
 use super::progress::Search;
 use super::resolve::{Unresolved, asks_others, canonical};
-use crate::boundary::protect::mounts::{LeadsTo, Outward};
-use crate::boundary::protect::reach::Base;
+use crate::boundary::protect::mounts::{LinkTarget, Outward};
+use crate::boundary::protect::reach::{Base, Reach};
 use crate::boundary::walk::Extent;
 use crate::host::beneath;
 
 /// Where paths of the list are looked for.
-pub(super) struct ListedPaths<'b> {
-    trees: BTreeSet<&'b Path>,
+pub(super) struct ListedPaths<'r> {
+    trees: BTreeSet<&'r Path>,
     /// What a configuration or a link names: it is obeyed as soon as it is there.
-    led: BTreeSet<&'b Path>,
+    led: BTreeSet<&'r Path>,
 }
 
-impl<'b> ListedPaths<'b> {
-    pub(super) fn among(bases: &'b [Base]) -> Self {
-        let of =
-            |is_one: fn(&Base) -> bool| bases.iter().filter(|base| is_one(base)).map(Base::path).collect();
-        Self { trees: of(|base| matches!(base, Base::Tree(_))), led: of(|base| matches!(base, Base::Led(_))) }
+impl<'r> ListedPaths<'r> {
+    pub(super) fn of(reach: &'r Reach) -> Self {
+        let mut listed = Self { trees: BTreeSet::new(), led: BTreeSet::new() };
+        for base in reach.bases() {
+            match base {
+                Base::Tree(path) => drop(listed.trees.insert(path)),
+                // Whatever leads to the boundary itself says nothing of a path in it.
+                Base::Led(path) if path == Path::new("") => {}
+                Base::Led(path) => drop(listed.led.insert(path)),
+                Base::Git(_) | Base::Passed(_) => {}
+            }
+        }
+        listed
     }
 }
 
 impl Search<'_> {
     /// Looks where the links lead that lead out of the boundary, or to something in it: in the last look, when all else is known.
-    pub(super) fn links_to_others(&mut self) {
+    pub(super) fn outward_links(&mut self) {
         if self.extent == Extent::Bounded {
             return;
         }
-        let bases: Vec<Base> = self.reach.bases().cloned().collect();
-        let listed = ListedPaths::among(&bases);
-        for (link, target) in std::mem::take(&mut self.inward) {
-            if self.is_out_of_time() {
-                return;
-            }
-            let to = if self.is_of_git(&link, &target) || self.is_unmade(&link, &target, &listed) {
-                LeadsTo::Unmade
-            } else if self.is_protected(&target) {
-                LeadsTo::Protected
-            } else {
-                continue;
-            };
-            self.outward.push(Outward { path: link, target, to });
+        let (inward, leads_out) = (std::mem::take(&mut self.inward), std::mem::take(&mut self.leads_out));
+        let listed = ListedPaths::of(&self.reach);
+        let inside = inward.into_iter().filter_map(|(path, target)| {
+            let to = self.target_inside(&path, &target, &listed)?;
+            Some(Outward { path, target, to })
+        });
+        let outside = leads_out.into_iter().filter_map(|path| {
+            let (target, to) = self.target_outside(&path)?;
+            Some(Outward { path, target, to })
+        });
+        self.outward = inside.chain(outside).take_while(|_| !self.until.is_over()).collect();
+        self.is_out_of_time();
+    }
+
+    /// Returns what a link leads to that leads to this path in the boundary, if an agent cannot write there.
+    fn target_inside(&self, link: &Path, target: &Path, listed: &ListedPaths<'_>) -> Option<LinkTarget> {
+        if self.is_of_git(link, target) || self.is_unmade(link, target, listed) {
+            return Some(LinkTarget::Unmade);
         }
-        for link in std::mem::take(&mut self.leads_out) {
-            if self.is_out_of_time() {
-                return;
-            }
-            if let Some((target, to)) = self.outside_of(&link) {
-                self.outward.push(Outward { path: link, target, to });
-            }
-        }
+        self.is_protected(target).then_some(LinkTarget::Protected)
     }
 
     /// Returns where a link leads that leads out of the boundary: to a directory, or to what this user may write or make.
-    fn outside_of(&self, link: &Path) -> Option<(PathBuf, LeadsTo)> {
+    fn target_outside(&self, link: &Path) -> Option<(PathBuf, LinkTarget)> {
         match canonical(self.host, &self.host.join(link)) {
             Ok(target) if target.starts_with(self.host) => None,
             // To ask what is there would ask others.
-            Ok(target) if asks_others(&target) => Some((target, LeadsTo::File)),
-            Ok(target) if target.is_dir() => Some((target, LeadsTo::Directory)),
+            Ok(target) if asks_others(&target) => Some((target, LinkTarget::File)),
+            Ok(target) if target.is_dir() => Some((target, LinkTarget::Directory)),
             Ok(target) if target == Path::new("/dev/null") || self.is_of_environment(link, &target) => None,
             // A terminal takes what is written to it for commands, and whoever reads from a pipe may.
-            Ok(target) => may(&target, Access::WRITE_OK).then_some((target, LeadsTo::File)),
+            Ok(target) => may(&target, Access::WRITE_OK).then_some((target, LinkTarget::File)),
             Err(Unresolved::Missing { at }) => {
                 let is_makeable = at.parent().is_some_and(|parent| may(parent, Access::WRITE_OK));
                 let found = at.symlink_metadata().map_err(|error| error.kind());
-                (is_makeable && found.err() == Some(ErrorKind::NotFound)).then_some((at, LeadsTo::File))
+                (is_makeable && found.err() == Some(ErrorKind::NotFound)).then_some((at, LinkTarget::File))
             }
-            Err(Unresolved::Unknown) => Some((beneath::read_link(self.root, link).ok()?, LeadsTo::File)),
+            Err(Unresolved::Unknown) => Some((beneath::read_link(self.root, link).ok()?, LinkTarget::File)),
         }
     }
 

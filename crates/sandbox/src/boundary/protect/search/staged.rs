@@ -28,6 +28,7 @@ impl Search<'_> {
     /// boundary, too, beneath which an index lists files: where git takes a directory out of a work tree as a whole, it follows them.
     pub(crate) fn staged(&mut self) {
         let mut lists = std::mem::take(&mut self.path_lists);
+        let listed = ListedPaths::of(&self.reach);
         for list in &mut lists {
             let git = &list.git;
             let (data, trees, format) = if list.is_outside() {
@@ -38,21 +39,26 @@ impl Search<'_> {
             let Ok(data) = data else { continue };
             for tree in trees {
                 if !self.until.is_over() {
-                    self.staged_in(list, &data, &tree, format);
+                    self.staged_in(list, &data, &tree, format, &listed);
                 }
             }
         }
         self.path_lists = lists;
     }
 
-    fn staged_in(&self, list: &mut PathList, data: &OwnedFd, tree: &Path, format: ObjectFormat) {
+    fn staged_in(
+        &self,
+        list: &mut PathList,
+        data: &OwnedFd,
+        tree: &Path,
+        format: ObjectFormat,
+        listed: &ListedPaths<'_>,
+    ) {
         let led = self.reach.bases().filter_map(|base| match base {
             Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
             Base::Tree(_) | Base::Git(_) | Base::Passed(_) => None,
         });
         let led: Vec<&Path> = led.collect();
-        let bases: Vec<Base> = self.reach.bases().cloned().collect();
-        let listed = ListedPaths::among(&bases);
         let directories = RefCell::new(Directories::of(self, tree));
         let nested = RefCell::new(NestedBases::within(self, tree));
         // An index is sorted: what begins with the same name comes together.
@@ -63,7 +69,7 @@ impl Search<'_> {
             // Git itself writes through no link, and `git mergetool` does.
             if let Some(real) = directories.behind(path) {
                 let link = tree.join(path);
-                let is_elsewhere = self.is_of_git(&link, &real) || self.is_unmade(&link, &real, &listed);
+                let is_elsewhere = self.is_of_git(&link, &real) || self.is_unmade(&link, &real, listed);
                 if is_elsewhere || self.is_protected(&real) {
                     return true;
                 }
