@@ -17,7 +17,8 @@ use crate::session::remedy;
 use crate::session::sockets::process::RelayProcess;
 use crate::session::streams::Stdio;
 use crate::state::record::RunId;
-use crate::state::sandboxes::{FirstCommand, NewSandbox, SandboxRecord, SandboxVersion, StartedRecord};
+use crate::state::sandboxes::create::NewSandbox;
+use crate::state::sandboxes::{FirstCommand, SandboxRecord, SandboxVersion, StartedRecord};
 
 /// Refuses what needs a process on the host for as long as the sandbox lives.
 pub(super) fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {

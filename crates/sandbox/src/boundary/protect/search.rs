@@ -20,13 +20,14 @@ use crate::boundary::protect::mounts::{
 use crate::boundary::protect::reach::{Base, DiscoveredBy, Reach};
 use crate::boundary::protect::search::links::LINK_LEVELS;
 use crate::boundary::protect::search::progress::{
-    ALTERNATE_LEVELS, Ahead, DataAhead, Leads, SIGNS, Search, Wanted, is,
+    ALTERNATE_LEVELS, Ahead, DataAhead, Leads, SIGNS, Search, is,
 };
 use crate::boundary::root::Entered;
-use crate::boundary::walk::{Git, Repository, Walk};
+use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
+mod beyond;
 mod configured;
 mod data;
 mod dotted;
@@ -39,16 +40,6 @@ pub(crate) mod pointers;
 pub(crate) mod progress;
 mod resolve;
 mod staged;
-
-/// The names by which git runs hooks, see githooks(5).
-const HOOKS: [&str; 28] = [
-    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "p4-post-changelist",
-    "p4-pre-submit", "p4-prepare-changelist", "post-applypatch", "post-checkout", "post-commit",
-    "post-index-change", "post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch",
-    "pre-auto-gc", "pre-commit", "pre-merge-commit", "pre-push", "pre-rebase", "pre-receive",
-    "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate",
-    "update",
-];
 
 /// How often one directory of git's data leads to another one before the rest is put off: each takes a part of the stack.
 const MAX_LEVELS: u32 = 8;
@@ -204,56 +195,6 @@ impl Search<'_> {
                 self.git_file(&dot_git, path, Some(path));
             }
         }
-    }
-
-    /// Searches the data of repositories beyond the bound of the walk: their work trees nobody looks into, but git looks into
-    /// them as soon as an index lists them. What is old there nobody has looked at.
-    fn beyond(&mut self, walk: &Walk) {
-        let before = self.notices.len();
-        for repository in &walk.beyond.repositories {
-            self.reach.note_beyond(&repository.path);
-        }
-        for Repository { path, git } in &walk.beyond.repositories {
-            if self.is_out_of_time() {
-                break;
-            }
-            let is_bare = *git == Git::Bare;
-            let base = if is_bare { Base::Git(path.clone()) } else { Base::Tree(path.clone()) };
-            if is_bare && !self.is(Wanted::Repository, path) {
-                self.part(path);
-                continue;
-            }
-            self.reach.note(base.clone(), []);
-            let outer = std::mem::replace(&mut self.base, base);
-            self.data_of(path, *git, None);
-            self.base = outer;
-        }
-        for path in &walk.beyond.parts {
-            if self.is_out_of_time() {
-                break;
-            }
-            // Many projects have `objects` beside `hooks` and a `config` that are none of git's.
-            let stat = |name: &Path| beneath::stat(self.root, &path.join(name));
-            let is_file = |name| stat(Path::new(name)).is_ok_and(|stat| !is(FileType::Directory, &stat));
-            let is_hook = |name| stat(&Path::new("hooks").join(name)).is_ok();
-            if is_file("config") || is_file("config.worktree") || HOOKS.into_iter().any(is_hook) {
-                self.part(path);
-            }
-        }
-        self.all_ahead();
-        // What else is to be said of them was never promised.
-        let notices = self.notices.split_off(before);
-        self.notices.extend(notices.into_iter().filter(|notice| *notice == Notice::OutOfTime));
-        self.hidden_beyond.extend(walk.beyond.unread.iter().cloned());
-    }
-
-    /// Looks at what of the list lies in a directory that only lacks something to be a repository.
-    fn part(&mut self, path: &Path) {
-        let base = Base::Git(path.into());
-        self.reach.note(base.clone(), []);
-        let outer = std::mem::replace(&mut self.base, base);
-        self.all(path, self.seen_from_repository(path), &Rc::clone(&self.in_git));
-        self.base = outer;
     }
 
     /// Protects what a work tree has of the list.

@@ -1,0 +1,121 @@
+//! A sandbox that is being made: it takes a name, has files, and leaves nothing where it does not come to run.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::net::UnixListener;
+
+use super::{
+    ALIVE, Birth, CONTROL, FirstCommand, LOGS, NAMES, NOTE, SandboxError, SandboxRecord, Sandboxes,
+    StartedRecord, StayingSandbox, is_held, write,
+};
+use crate::host::clock::now_ms;
+use crate::state::directory::{Lock, StateDir, StateError};
+use crate::state::event::Origin;
+use crate::state::journal::Recorded;
+use crate::state::record::RunId;
+
+/// A sandbox that is being made. Dropped, it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct NewSandbox<'a> {
+    sandboxes: &'a Sandboxes,
+    directory: StateDir,
+    record: SandboxRecord,
+    /// Whose place it takes.
+    replaced: Option<StayingSandbox>,
+    is_made: bool,
+    pub(crate) listener: UnixListener,
+    pub(crate) alive: Lock,
+    pub(crate) note: File,
+    pub(crate) logs: Vec<File>,
+}
+
+impl Sandboxes {
+    /// Takes a name, and makes the files of a sandbox. One of that name that has ended, and whose place it takes, is removed when the new
+    /// one runs.
+    pub(crate) fn create(
+        &self,
+        record: SandboxRecord,
+        replaces: Option<&RunId>,
+    ) -> Result<NewSandbox<'_>, SandboxError> {
+        let names = self.0.lock(NAMES)?;
+        self.sweep_named(&names)?;
+        let found = self.lookup(&record.name)?;
+        let is_replaced =
+            |found: &StayingSandbox| found.phase.can_be_removed() && replaces == Some(&found.record.id);
+        let (replaced, found) = match found {
+            Some(found) if is_replaced(&found) => (Some(found), None),
+            found => (None, found),
+        };
+        if let Some(found) = found {
+            return Err(SandboxError::NameInUse { name: record.name, phase: found.phase });
+        }
+        let directory = self.0.within(record.id.as_str())?;
+        let make = || -> Result<_, StateError> {
+            // Locked before there is a record, so that nobody takes it for one that has ended.
+            let alive = directory.write_held(ALIVE, b"")?;
+            if !is_held(&directory)? {
+                return Err(StateError::File {
+                    action: "lock",
+                    path: directory.path().join(ALIVE),
+                    source: io::Error::other("the file system has no locks"),
+                });
+            }
+            write(&directory, &record)?;
+            let logs = match record.stay.command {
+                FirstCommand::Run => {
+                    LOGS.iter().map(|name| directory.create_new(name)).collect::<Result<_, _>>()?
+                }
+                FirstCommand::None => Vec::new(),
+            };
+            Ok((alive, logs, directory.create_new(NOTE)?, directory.listen(CONTROL)?))
+        };
+        let made = make();
+        drop(names);
+        match made {
+            Ok((alive, logs, note, listener)) => Ok(NewSandbox {
+                sandboxes: self,
+                directory,
+                record,
+                replaced,
+                is_made: false,
+                listener,
+                alive,
+                note,
+                logs,
+            }),
+            Err(error) => {
+                let _ = self.remove_files(&record.id, &directory);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl NewSandbox<'_> {
+    /// Notes that it runs, and leaves it. From then on the journal says of the one whose place it has taken what its record did.
+    pub(crate) fn started(
+        mut self,
+        started: StartedRecord,
+    ) -> Result<(SandboxRecord, Recorded), SandboxError> {
+        let origin = if self.replaced.is_some() { Origin::Started } else { Origin::Created };
+        self.record.started = Some(started);
+        self.record.birth = Some(Birth { origin, at: now_ms() });
+        write(&self.directory, &self.record)?;
+        let mut recorded = Recorded::Yes;
+        if let Some(replaced) = self.replaced.take() {
+            recorded = self.sandboxes.journal().add(&replaced.life()?);
+            self.sandboxes.remove_files(&replaced.record.id, &replaced.directory)?;
+        }
+        self.is_made = true;
+        Ok((self.record.clone(), recorded))
+    }
+}
+
+impl Drop for NewSandbox<'_> {
+    fn drop(&mut self) {
+        if !self.is_made {
+            // What stays is swept by whoever lists sandboxes.
+            let _ = self.sandboxes.remove_files(&self.record.id, &self.directory);
+        }
+    }
+}
