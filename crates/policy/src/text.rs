@@ -2,5 +2,6 @@
 
 pub mod escape;
 pub mod json_bytes;
+pub mod json_object;
 pub mod suggest;
 pub mod time;

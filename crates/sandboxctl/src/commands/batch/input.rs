@@ -9,10 +9,11 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use policy::text::escape;
+use policy::text::json_object::Mistake;
 use sandbox::host::small_file;
 use serde_json::{Value, json};
 
-use super::task::{BatchTask, Mistake};
+use super::task::BatchTask;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::text::one_line;
