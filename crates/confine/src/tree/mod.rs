@@ -212,4 +212,90 @@ mod tests {
             assert_eq!(fs::read_dir(&to).unwrap().count(), 0, "{length}");
         }
     }
+
+    /// Does something when so many bytes of a stream were read.
+    struct Halfway<'a, R> {
+        stream: R,
+        left: usize,
+        act: Option<&'a dyn Fn()>,
+    }
+
+    impl<R: std::io::Read> std::io::Read for Halfway<'_, R> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            if self.left == 0 {
+                if let Some(act) = self.act.take() {
+                    act();
+                }
+                return self.stream.read(buffer);
+            }
+            let most = buffer.len().min(self.left);
+            let read = self.stream.read(&mut buffer[..most])?;
+            self.left -= read;
+            Ok(read)
+        }
+    }
+
+    /// Gives the name of one directory to another.
+    fn exchange(directory: &Path, one: &str, other: &str) {
+        let directory = open(directory);
+        rustix::fs::renameat_with(&directory, one, &directory, other, rustix::fs::RenameFlags::EXCHANGE)
+            .unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_comes_into_the_place_of_another_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir_all(place.path().join("tree/sub")).unwrap();
+        for name in ["tree/a", "tree/sub/secret", "tree/sub/z"] {
+            fs::write(place.path().join(name), vec![1; 4096]).unwrap();
+        }
+        let mut stream = Vec::new();
+        pack(open(place.path()).as_fd(), OsStr::new("tree"), Path::new("tree"), &mut stream).unwrap();
+        let source = Source { kind: Kind::Directory, base: "tree".into(), is_contents: false };
+        let private = |to: &Path| {
+            fs::create_dir_all(to.join("private")).unwrap();
+            fs::write(to.join("private/secret"), "kept").unwrap();
+            fs::set_permissions(to.join("private"), fs::Permissions::from_mode(0o700)).unwrap();
+        };
+        let is_left_alone = |directory: &Path| {
+            assert_eq!(fs::read_dir(directory).unwrap().count(), 1, "{}", directory.display());
+            assert_eq!(fs::read_to_string(directory.join("secret")).unwrap(), "kept");
+            assert_eq!(fs::metadata(directory).unwrap().permissions().mode() & 0o777, 0o700);
+        };
+
+        // One that was not there is made under another name.
+        let to = place.path().join("new");
+        private(&to);
+        let draft = || {
+            let mut names =
+                fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.find(|name| name.starts_with(".sandboxctl-cp-")).unwrap()
+        };
+        let name = std::cell::OnceCell::new();
+        let swap = || exchange(&to, name.get_or_init(draft), "private");
+        let halfway = Halfway { stream: &stream[..], left: 2048, act: Some(&swap) };
+        let wanted = destination(&to, &source, |path| Ok(open(path))).unwrap();
+        let refused = unpack(wanted, halfway).and_then(Unpacked::commit).unwrap_err();
+        assert_eq!(refused.source.to_string(), "another directory has come into its place");
+        is_left_alone(&to.join(name.get().unwrap()));
+        assert_eq!(fs::read_dir(to.join("private")).unwrap().count(), 0, "what was made is removed");
+
+        // One that is there gets another one's place.
+        let to = place.path().join("there");
+        private(&to);
+        fs::create_dir_all(to.join("tree/sub")).unwrap();
+        let swap = || {
+            let (above, tree) = (open(&to), open(&to.join("tree")));
+            let exchange = rustix::fs::RenameFlags::EXCHANGE;
+            rustix::fs::renameat_with(&above, "private", &tree, "sub", exchange).unwrap();
+        };
+        // The second file in it comes when the first has been unpacked.
+        let names = stream.windows(9).enumerate().filter(|(_, bytes)| bytes == b"tree/sub/");
+        let until = names.map(|(at, _)| at).next_back().unwrap();
+        let halfway = Halfway { stream: &stream[..], left: until, act: Some(&swap) };
+        let wanted = destination(&to, &source, |path| Ok(open(path))).unwrap();
+        let refused = unpack(wanted, halfway).and_then(Unpacked::commit).unwrap_err();
+        assert_eq!(refused.source.to_string(), "another directory has come into its place");
+        is_left_alone(&to.join("tree/sub"));
+    }
 }

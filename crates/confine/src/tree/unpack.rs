@@ -1,15 +1,17 @@
 //! Unpacking a tree. Each file comes into its place as a whole, and so does a directory that was not there.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, Mode, OFlags, RenameFlags, Timespec, Timestamps, fchmod, futimens, linkat, mkdirat, openat,
-    renameat, renameat_with, symlinkat, unlinkat,
+    AtFlags, Dir, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps, fchmod, fstat, futimens, linkat,
+    mkdirat, openat, renameat, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use tar::{Archive, Entry, EntryType};
@@ -31,9 +33,70 @@ const MAX_HEADERS: u64 = 8 << 20;
 #[derive(Debug)]
 pub struct Unpacked {
     directory: OwnedFd,
-    /// Where a directory that was not there is made, and what it becomes.
-    draft: Option<(OsString, OsString)>,
+    /// Where a directory that was not there is made.
+    draft: Option<Draft>,
     copied: Copied,
+}
+
+/// A directory that is made under another name than it will have. Only its owner gets into it until it is whole.
+#[derive(Debug)]
+struct Draft {
+    name: OsString,
+    becomes: OsString,
+    /// The directory itself: whoever may write in the one above can give its name to another.
+    made: OwnedFd,
+}
+
+impl Draft {
+    fn make(directory: &OwnedFd, becomes: OsString) -> Result<Self, TreeError> {
+        let make = || {
+            let name = draft()?;
+            mkdirat(directory, &name, WORKABLE)?;
+            let made = open_directory(directory, &name)?;
+            Ok::<_, Errno>((is_empty(&made)?, name, made))
+        };
+        match make() {
+            Ok((true, name, made)) => Ok(Self { name, becomes, made }),
+            Ok((false, ..)) => Err(replaced(&becomes)),
+            Err(errno) => Err(TreeError::at(&becomes)(errno)),
+        }
+    }
+
+    /// Gives it the name that it is to have.
+    fn commit(&self, directory: &OwnedFd) -> Result<(), TreeError> {
+        let Self { name, becomes, made } = self;
+        let is_made = |name: &OsStr| look(directory, name).is_ok_and(|found| is_same(made, &found));
+        if !is_made(name) {
+            return Err(replaced(becomes));
+        }
+        let renamed = match renameat_with(directory, name, directory, becomes, RenameFlags::NOREPLACE) {
+            // Some file systems have no such flag.
+            Err(Errno::INVAL | Errno::NOSYS) => renameat(directory, name, directory, becomes),
+            renamed => renamed,
+        };
+        renamed.map_err(TreeError::at(becomes))?;
+        if is_made(becomes) { Ok(()) } else { Err(replaced(becomes)) }
+    }
+
+    /// Removes it with all that is in it, and nothing else: another directory of its name is only removed where it is empty.
+    fn remove(&self, directory: &OwnedFd) -> Result<(), Errno> {
+        for entry in Dir::read_from(&self.made)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                remove(self.made.as_fd(), name, 1)?;
+            }
+        }
+        unlinkat(directory, &self.name, AtFlags::REMOVEDIR)
+    }
+}
+
+fn is_same(directory: impl AsFd, found: &Stat) -> bool {
+    fstat(directory).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (found.st_dev, found.st_ino))
+}
+
+fn replaced(path: impl Into<PathBuf>) -> TreeError {
+    TreeError::of(path, "another directory has come into its place")
 }
 
 impl Unpacked {
@@ -43,14 +106,8 @@ impl Unpacked {
     ///
     /// Something has come there meanwhile.
     pub fn commit(mut self) -> Result<Copied, TreeError> {
-        if let Some((draft, name)) = &self.draft {
-            let directory = &self.directory;
-            let renamed = match renameat_with(directory, draft, directory, name, RenameFlags::NOREPLACE) {
-                // Some file systems have no such flag.
-                Err(Errno::INVAL | Errno::NOSYS) => renameat(directory, draft, directory, name),
-                renamed => renamed,
-            };
-            renamed.map_err(TreeError::at(name))?;
+        if let Some(draft) = &self.draft {
+            draft.commit(&self.directory)?;
             self.draft = None;
         }
         Ok(self.copied)
@@ -59,8 +116,8 @@ impl Unpacked {
 
 impl Drop for Unpacked {
     fn drop(&mut self) {
-        if let Some((draft, _)) = &self.draft {
-            let _ = remove(self.directory.as_fd(), draft, 0);
+        if let Some(draft) = &self.draft {
+            let _ = draft.remove(&self.directory);
         }
     }
 }
@@ -74,22 +131,25 @@ pub fn unpack(to: Destination, stream: impl Read) -> Result<Unpacked, TreeError>
     let Destination { directory, mut top, kind, umask } = to;
     let draft = match (&top, kind) {
         (Top::Named(name), Kind::Directory) if look(&directory, name).is_err() => {
-            Some((draft().map_err(TreeError::at(name))?, name.clone()))
+            Some(Draft::make(&directory, name.clone())?)
         }
         _ => None,
     };
-    if let Some((draft, _)) = &draft {
-        top = Top::Named(draft.clone());
+    if draft.is_some() {
+        top = Top::Dropped;
     }
     let mut unpacked = Unpacked { directory, draft, copied: Copied::default() };
-    let mut modes = Modes { umask, later: Vec::new() };
+    let root = unpacked.draft.as_ref().map_or(&unpacked.directory, |draft| &draft.made).as_fd();
+    let root = root.try_clone_to_owned().map_err(TreeError::at("."))?;
+    let mut walk = Walk { root, opened: HashMap::new() };
+    let mut modes = Modes { umask, later: Vec::new(), of_draft: DIRECTORY - umask };
     let allowance = Cell::new(MAX_HEADERS);
     let mut archive = Archive::new(Allowed { stream, allowance: &allowance });
     for entry in archive.entries().map_err(TreeError::at("."))? {
         let mut entry = entry.map_err(TreeError::at("."))?;
         let path = entry.path().map_err(TreeError::at("."))?.into_owned();
         allowance.set(u64::MAX);
-        let added = add(unpacked.directory.as_fd(), &top, &mut entry, &path, &mut modes)?;
+        let added = add(&mut walk, &top, &mut entry, &path, &mut modes)?;
         // What nobody wants of its content is no header of the next one.
         io::copy(&mut entry, &mut io::sink()).map_err(TreeError::at(path))?;
         allowance.set(MAX_HEADERS);
@@ -99,8 +159,12 @@ pub fn unpack(to: Destination, stream: impl Read) -> Result<Unpacked, TreeError>
     }
     // Only now: in a directory that its owner may not write to, nothing could have been made.
     for (path, mode) in modes.later.into_iter().rev() {
-        let directory = walk(unpacked.directory.as_fd(), &names_of(&path)?, &path, Missing::IsAnError)?;
+        let directory = walk.to(&names_of(&path)?, &path, Missing::IsAnError)?;
         fchmod(directory, mode).map_err(TreeError::at(path))?;
+    }
+    if let Some(draft) = &unpacked.draft {
+        fchmod(&draft.made, modes.of_draft).map_err(TreeError::at(&draft.becomes))?;
+        unpacked.copied.entries += 1;
     }
     Ok(unpacked)
 }
@@ -111,6 +175,8 @@ struct Modes {
     umask: Mode,
     /// What directories get when everything is in them.
     later: Vec<(PathBuf, Mode)>,
+    /// What the directory gets that everything is in.
+    of_draft: Mode,
 }
 
 /// A stream of which so much may be read as is allowed at the moment.
@@ -157,30 +223,57 @@ enum Missing {
     IsAnError,
 }
 
-/// Opens a directory beneath another one, name by name.
-fn walk(root: BorrowedFd<'_>, names: &[&OsStr], path: &Path, missing: Missing) -> Result<OwnedFd, TreeError> {
-    let mut directory = root.try_clone_to_owned().map_err(TreeError::at(path))?;
-    for name in names {
-        let mut opened = open_directory(&directory, name);
-        if matches!((missing, &opened), (Missing::IsMade, Err(Errno::NOENT))) {
-            opened = match mkdirat(&directory, *name, DIRECTORY) {
-                Ok(()) | Err(Errno::EXIST) => open_directory(&directory, name),
-                Err(errno) => Err(errno),
-            };
-        }
-        directory = opened.map_err(|errno| match errno {
-            Errno::LOOP | Errno::NOTDIR => {
-                TreeError::of(path, "a link or a file is on the way, and copies follow no link")
+/// The directories beneath the one that a stream is unpacked in. Each is the same whenever it is opened: whoever may write in one above
+/// can give its name to another, into which nobody has asked to copy anything.
+struct Walk {
+    root: OwnedFd,
+    /// Device and inode of each that was opened, by its path.
+    opened: HashMap<PathBuf, (u64, u64)>,
+}
+
+impl Walk {
+    /// Opens a directory, name by name.
+    fn to(&mut self, names: &[&OsStr], path: &Path, missing: Missing) -> Result<OwnedFd, TreeError> {
+        let mut directory = self.root.try_clone().map_err(TreeError::at(path))?;
+        let mut at = PathBuf::new();
+        for name in names {
+            let mut opened = open_directory(&directory, name);
+            if matches!((missing, &opened), (Missing::IsMade, Err(Errno::NOENT))) {
+                opened = match mkdirat(&directory, *name, DIRECTORY) {
+                    Ok(()) | Err(Errno::EXIST) => open_directory(&directory, name),
+                    Err(errno) => Err(errno),
+                };
             }
-            errno => TreeError::at(path)(errno),
-        })?;
+            directory = opened.map_err(|errno| match errno {
+                Errno::LOOP | Errno::NOTDIR => {
+                    TreeError::of(path, "a link or a file is on the way, and copies follow no link")
+                }
+                errno => TreeError::at(path)(errno),
+            })?;
+            at.push(name);
+            self.note(&at, &directory)?;
+        }
+        Ok(directory)
     }
-    Ok(directory)
+
+    /// Notes which directory a path leads to, or refuses another one than before.
+    fn note(&mut self, at: &Path, directory: &OwnedFd) -> Result<(), TreeError> {
+        let stat = fstat(directory).map_err(TreeError::at(at))?;
+        let found = (stat.st_dev, stat.st_ino);
+        match self.opened.get(at) {
+            Some(before) if *before != found => Err(replaced(at)),
+            Some(_) => Ok(()),
+            None => {
+                self.opened.insert(at.to_owned(), found);
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Makes what one entry says.
 fn add<R: Read>(
-    root: BorrowedFd<'_>,
+    walk: &mut Walk,
     top: &Top,
     entry: &mut Entry<'_, R>,
     path: &Path,
@@ -191,8 +284,13 @@ fn add<R: Read>(
     let names = names_of(&within)?;
     let mode = Mode::from_raw_mode(entry.header().mode().map_err(TreeError::at(path))? & MODE) - modes.umask;
     let one = Copied { entries: 1, ..Copied::default() };
-    let Some((name, above)) = names.split_last() else { return Ok(Copied::default()) };
-    let directory = walk(root, above, path, Missing::IsMade)?;
+    let Some((name, above)) = names.split_last() else {
+        if entry.header().entry_type() == EntryType::Directory {
+            modes.of_draft = mode;
+        }
+        return Ok(Copied::default());
+    };
+    let directory = walk.to(above, path, Missing::IsMade)?;
     match entry.header().entry_type() {
         EntryType::Directory => {
             let made = mkdirat(&directory, *name, mode | WORKABLE);
@@ -202,20 +300,24 @@ fn add<R: Read>(
                     let made = open_directory(&directory, name).map_err(failed)?;
                     // Whoever may write in the directory above can put another one in its place.
                     if !is_empty(&made).map_err(failed)? {
-                        return Err(TreeError::of(path, "another directory has come into its place"));
+                        return Err(replaced(path));
                     }
+                    walk.note(&within, &made)?;
                     fchmod(made, mode | WORKABLE).map_err(failed)?;
                     if !mode.contains(WORKABLE) {
                         modes.later.push((within.clone(), mode));
                     }
                 }
                 // What is there stays as it is; something else than a directory is not followed.
-                Err(Errno::EXIST) => drop(open_directory(&directory, name).map_err(|errno| match errno {
-                    Errno::LOOP | Errno::NOTDIR => {
-                        TreeError::of(path, "a link or a file is in its place, and copies follow no link")
-                    }
-                    errno => failed(errno),
-                })?),
+                Err(Errno::EXIST) => {
+                    let there = open_directory(&directory, name).map_err(|errno| match errno {
+                        Errno::LOOP | Errno::NOTDIR => {
+                            TreeError::of(path, "a link or a file is in its place, and copies follow no link")
+                        }
+                        errno => failed(errno),
+                    })?;
+                    walk.note(&within, &there)?;
+                }
                 Err(errno) => return Err(failed(errno)),
             }
             Ok(one)
@@ -246,7 +348,7 @@ fn add<R: Read>(
                 let Some((other, above)) = other.split_last() else {
                     return Err(TreeError::of(path, "a link without a target"));
                 };
-                let from = walk(root, above, path, Missing::IsAnError)?;
+                let from = walk.to(above, path, Missing::IsAnError)?;
                 linkat(from, *other, &directory, &draft, AtFlags::empty()).map_err(failed)?;
             }
             renameat(&directory, &draft, &directory, *name).map_err(|errno| {

@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -320,14 +320,21 @@ impl StateDir {
     }
 
     /// Connects to a socket, and speaks there, as its owner: whoever listens sees root neither as who has connected nor as who
-    /// sends. `None` where nobody listens on it any more.
+    /// sends. `None` where nobody listens on it any more. It is this directory's own socket: a link to another one is not followed.
     pub(crate) fn speak<T: Send>(
         &self,
         name: &str,
         speak: impl FnOnce(UnixStream) -> T + Send,
     ) -> Result<Option<T>, StateError> {
-        let path = self.short_path(name);
-        match acting::as_peer(self.owner, || UnixStream::connect(path).map(speak)) {
+        let connect = || {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let socket = rustix::fs::openat(&self.directory, name, flags, Mode::empty())?;
+            if FileType::from_raw_mode(rustix::fs::fstat(&socket)?.st_mode) != FileType::Socket {
+                return Err(io::Error::other("it is no socket"));
+            }
+            UnixStream::connect(format!("/proc/self/fd/{}", socket.as_raw_fd())).map(speak)
+        };
+        match acting::as_peer(self.owner, connect) {
             Ok(said) => Ok(Some(said)),
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) =>
@@ -588,6 +595,18 @@ mod tests {
         let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
         symlink("/etc/passwd", top.path().join("s/f")).unwrap();
         assert!(state.read("f").is_err());
+    }
+
+    #[test]
+    fn does_not_speak_to_what_a_link_leads_to() {
+        let top = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
+        let _own = state.listen("own").unwrap();
+        let _other = UnixListener::bind(top.path().join("other")).unwrap();
+        symlink(top.path().join("other"), top.path().join("s/control")).unwrap();
+        assert!(UnixStream::connect(top.path().join("s/control")).is_ok(), "the control");
+        assert!(state.speak("control", drop).is_err());
+        assert_eq!(state.speak("own", drop).unwrap(), Some(()));
     }
 
     #[test]
