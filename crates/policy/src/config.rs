@@ -9,9 +9,9 @@ use self::form::Typed;
 use self::problem::{Located, Location, Problem};
 pub use self::setting::{ConfigFile, List, PathBase, Setting};
 pub use self::table::{
-    AgentTable, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable, LifecycleTable,
-    LimitsTable, NativeTable, NetworkTable, PoolTable, ProtectTable, SecretTable, SharedDirTable,
-    SocketTable,
+    AgentTable, ChildrenTable, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
+    LifecycleTable, LimitsTable, NativeTable, NetworkTable, PoolTable, ProtectTable, SecretTable,
+    SharedDirTable, SocketTable,
 };
 pub use self::value::{Expose, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 
@@ -73,6 +73,8 @@ pub struct Config {
     pub lifecycle: LifecycleTable,
     /// Containers that are made ahead.
     pub pool: PoolTable,
+    /// Sandboxes that the agent may start.
+    pub children: ChildrenTable,
 }
 
 impl Config {
@@ -116,6 +118,7 @@ impl Config {
             ("container", name) => self.container.set(name, typed, problems),
             ("lifecycle", name) => self.lifecycle.set(name, typed, problems),
             ("pool", name) => self.pool.set(name, typed, problems),
+            ("children", name) => self.children.set(name, typed, problems),
             // Where the file chooses the names, no flag can name one key.
             _ => {}
         }

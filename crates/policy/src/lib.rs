@@ -9,6 +9,7 @@
 
 pub mod agents;
 pub mod build_spec;
+pub mod child;
 pub mod classify;
 pub mod config;
 pub mod plan;

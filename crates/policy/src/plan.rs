@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rules::children::Children;
 use crate::rules::git::GitIdentity;
 use crate::rules::limits::Limits;
 use crate::rules::network::{HostPattern, HostRule, NetworkMode};
@@ -61,6 +62,9 @@ pub struct Plan {
     /// How many containers like this one are made ahead; `None` where none are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Pool>,
+    /// The sandboxes that the agent may start beside its own; `limits` is what is left for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<Children>,
     /// What stays read-only inside writable boundaries.
     pub protect: Protect,
     /// Every layer of isolation and whether the start fails without it.

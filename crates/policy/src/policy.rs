@@ -20,6 +20,7 @@ use crate::config::problem::{self, Located, Problem};
 use crate::config::{Config, Expose};
 use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
+use crate::rules::children::Children;
 use crate::rules::env::{self, EnvRules};
 use crate::rules::git::RepositoryAccess;
 use crate::rules::home::Home;
@@ -30,6 +31,7 @@ use crate::rules::verdict::Verdict;
 
 mod boundary;
 mod check;
+mod children;
 mod environment;
 mod facts;
 mod lower;
@@ -62,6 +64,7 @@ pub struct Policy {
     limits: Limits,
     lifecycle: plan::Lifecycle,
     pool: Option<plan::Pool>,
+    children: Option<Children>,
     protect: plan::Protect,
     /// The built-in protected paths that were given up.
     given_up: Vec<RelativePath>,
@@ -85,6 +88,7 @@ impl Policy {
         check::home(config, provider, &wanted, &mut problems);
         let sockets = sockets::wanted(config, &mut problems);
         let boundaries = boundary::rules(&wanted, protected.clone());
+        let (limits, children) = children::divided(config, provider, &wanted, &mut problems);
         let workdir = boundary::start(config, &wanted, working_directory, &mut problems);
         problem::sort(&mut problems);
         let Some(boundaries) = boundaries.filter(|_| problems.is_empty()) else { return Err(problems) };
@@ -120,12 +124,13 @@ impl Policy {
             container: provider.runs_containers().then(|| container(config)),
             network,
             hosts,
-            limits: config.limits.or_default(),
+            limits,
             lifecycle: plan::Lifecycle {
                 idle_timeout: config.lifecycle.idle_timeout.as_ref().and_then(|one| one.value),
                 max_duration: config.lifecycle.max_duration.as_ref().and_then(|one| one.value),
             },
             pool: pool(config).filter(|_| provider.runs_containers()),
+            children,
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 of_git: Vec::new(),
@@ -176,6 +181,7 @@ impl Policy {
             wanted: Vec::new(),
             routes: Vec::new(),
             network: plan::Network::None,
+            children: None,
             ..self
         }
     }

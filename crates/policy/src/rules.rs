@@ -1,5 +1,6 @@
 //! Rules: what decides whether something is allowed, each question in a file of its own.
 
+pub mod children;
 pub mod credentials;
 pub mod env;
 pub mod git;

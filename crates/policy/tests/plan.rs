@@ -389,6 +389,7 @@ fn needed_beside(key: &str) -> &'static [(&'static str, &'static str)] {
         // A denial counts where something is allowed.
         Some("network") => &[("network.mode", "\"allowlist\"")],
         Some("pool") => &[("pool.size", "1")],
+        Some("children") => &[("children.max", "1"), ("limits.memory", "\"1g\""), ("limits.cpus", "2")],
         _ => &[],
     }
 }

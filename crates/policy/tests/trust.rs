@@ -79,6 +79,8 @@ const WIDENING: &[(&str, &str)] = &[
     ("container.runtime", "container.runtime = \"runsc\""),
     ("pool.size", "pool.size = 1"),
     ("pool.max_age", "pool.max_age = \"11m\""),
+    ("children.max", "children.max = 1"),
+    ("children.depth", "children.depth = 2"),
     ("container.host_path_prefix", "container.host_path_prefix = \"/x\""),
 ];
 

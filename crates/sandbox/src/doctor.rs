@@ -127,6 +127,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
         own: patient.state,
         locks: patient.locks,
         relay: None,
+        children: None,
         renew: None,
         egress: None,
         engines: patient.engines,
@@ -194,6 +195,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
         protect: Protect::NOTHING,
         lifecycle: policy::plan::Lifecycle::default(),
         pool: None,
+        children: None,
         layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
     }
 }

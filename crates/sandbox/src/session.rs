@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub mod attendance;
 pub(crate) mod boundaries;
+pub mod children;
 pub(crate) mod closed;
 pub mod egress;
 pub(crate) mod environment;
@@ -11,6 +12,7 @@ pub(crate) mod held_secrets;
 pub mod outcome;
 pub mod passed;
 pub(crate) mod remedy;
+pub mod sidecar;
 pub mod sockets;
 pub mod staying;
 pub mod streams;

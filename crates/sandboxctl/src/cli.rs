@@ -187,6 +187,12 @@ pub(crate) enum CliCommand {
     /// Relay sockets of the host for a sandbox that stays; `create` and `run --detach` start it by themselves
     #[command(hide = true)]
     SocketRelay,
+    /// Start children of a sandbox; `run` and `create` start this by themselves
+    #[command(hide = true)]
+    Children,
+    /// Run the plan of a child, which is on standard input
+    #[command(hide = true)]
+    Child,
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page

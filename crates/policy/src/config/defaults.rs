@@ -14,6 +14,8 @@ pub const IMAGE: &str = "sandbox-image";
 pub const DEPTH: u32 = 3;
 /// How long a container of the pool waits to be taken, unless configured.
 pub const POOL_AGE: Duration = Duration::from_secs(600);
+/// How many generations of children there are, unless configured.
+pub const CHILD_DEPTH: u32 = 1;
 /// What the stock image starts from, unless configured.
 pub const BASE: &str = "alpine:3.23";
 /// What is installed in it, unless configured.

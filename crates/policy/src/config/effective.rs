@@ -15,9 +15,9 @@ use crate::config::schema::KEYS;
 pub use crate::config::show::SettingRow;
 use crate::config::show::{Rows, Show};
 use crate::config::{
-    AgentTable, Config, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
-    LifecycleTable, LimitsTable, List, NativeTable, NetworkTable, PoolTable, ProtectTable, ProviderChoice,
-    SecretMode, SecretTable,
+    AgentTable, ChildrenTable, Config, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable,
+    ImageTable, LifecycleTable, LimitsTable, List, NativeTable, NetworkTable, PoolTable, ProtectTable,
+    ProviderChoice, SecretMode, SecretTable,
 };
 use crate::plan::{Layer, Provider};
 
@@ -202,6 +202,7 @@ fn over(layer: Config, beneath: Config) -> Config {
         container: ContainerTable::over(layer.container, beneath.container),
         lifecycle: LifecycleTable::over(layer.lifecycle, beneath.lifecycle),
         pool: PoolTable::over(layer.pool, beneath.pool),
+        children: ChildrenTable::over(layer.children, beneath.children),
     }
 }
 
@@ -290,6 +291,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     config.container.show(&mut rows, "container");
     config.lifecycle.show(&mut rows, "lifecycle");
     config.pool.show(&mut rows, "pool");
+    config.children.show(&mut rows, "children");
     rows.into_ordered(KEYS)
 }
 

@@ -185,6 +185,10 @@ pub const PLATFORMS: &[&str] = &["linux/amd64", "linux/arm64"];
 pub const MAX_DEPTH: u32 = 32;
 /// The most that `pool.size` can be: each is a container with its processes.
 pub const MAX_POOL: u32 = 64;
+/// The most that `children.max` can be: each is a sandbox with its processes.
+pub const MAX_CHILDREN: u32 = 64;
+/// The most that `children.depth` can be.
+pub const MAX_GENERATIONS: u32 = 3;
 /// The word for no limit.
 pub const UNLIMITED: &str = "unlimited";
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::form::{AnyText, ListOf, ValueForm, VariableName, VariableValue};
 use super::schema::KEYS;
 use super::{
-    AgentTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
-    LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase, PoolTable, ProtectTable,
-    SecretTable, SharedDirTable, SocketTable, value,
+    AgentTable, ChildrenTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, GitTable,
+    HomeTable, ImageTable, LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase,
+    PoolTable, ProtectTable, SecretTable, SharedDirTable, SocketTable, value,
 };
 use crate::config::document::{Broken, Document, DocumentReader, Section};
 use crate::config::problem::{self, Located, Location, Problem, ProblemCode};
@@ -80,6 +80,7 @@ fn read(mut document: Document<'_>, base: &PathBase) -> (Config, Vec<Problem>) {
         container: ContainerTable::read(reader, &top.section("container"), base),
         lifecycle: LifecycleTable::read(reader, &top.section("lifecycle"), base),
         pool: PoolTable::read(reader, &top.section("pool"), base),
+        children: ChildrenTable::read(reader, &top.section("children"), base),
     };
     (config, document.into_problems())
 }

@@ -4,6 +4,7 @@
 //! for a key that widens what a sandbox may do, and for a limit.
 
 pub use self::agent::AgentTable;
+pub use self::children::ChildrenTable;
 pub use self::container::ContainerTable;
 pub use self::env::EnvTable;
 pub use self::general::GeneralTable;
@@ -22,6 +23,7 @@ pub use self::sockets::SocketTable;
 use super::key::Key;
 
 mod agent;
+mod children;
 mod container;
 mod env;
 mod general;
@@ -72,6 +74,8 @@ const PARTS: &[&[Key]] = &[
     LifecycleTable::KEYS,
     pool::TABLE,
     PoolTable::KEYS,
+    children::TABLE,
+    ChildrenTable::KEYS,
 ];
 
 /// The whole table.

@@ -18,7 +18,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::agents::Profile;
-use crate::config::defaults::{DEPTH, POOL_AGE, is_stock_base};
+use crate::config::defaults::{CHILD_DEPTH, DEPTH, POOL_AGE, is_stock_base};
 use crate::config::effective::Effective;
 use crate::config::key;
 use crate::config::problem::{Located, Location};
@@ -136,6 +136,7 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     protection(config, context.without.settings(), &mut found);
     native(config, context, &mut found);
     pool(config, context.without.settings(), &mut found);
+    children(config, context.without.settings(), &mut found);
     found.0.sort_by(|a, b| a.location.cmp(&b.location));
     found.0
 }
@@ -513,6 +514,25 @@ fn pool(config: &Config, without: &Config, found: &mut Widenings) {
         if *age > without.pool.max_age.as_ref().map_or(POOL_AGE, |age| age.value) {
             let what = format!("keeps containers waiting for {}", time::duration(*age));
             found.add("pool.max_age", location, what);
+        }
+    }
+}
+
+fn children(config: &Config, without: &Config, found: &mut Widenings) {
+    if let Some(Located { value: max, location }) = &config.children.max {
+        if *max > without.children.max.as_ref().map_or(0, |held| held.value) {
+            found.add(
+                "children.max",
+                location,
+                format!("lets the agent start {max} sandboxes beside its own"),
+            );
+        }
+    }
+    if let Some(Located { value: depth, location }) = &config.children.depth {
+        if *depth > without.children.depth.as_ref().map_or(CHILD_DEPTH, |held| held.value) {
+            let what =
+                format!("lets sandboxes that the agent starts have children, {depth} generations in all");
+            found.add("children.depth", location, what);
         }
     }
 }

@@ -70,6 +70,7 @@ impl Policy {
             limits: self.limits.clone(),
             lifecycle: self.lifecycle,
             pool: self.pool,
+            children: self.children.clone(),
             protect: self.protect.clone(),
             layers: self.layers.clone(),
         })

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::children::CHILDREN_SOCKET;
 use super::git::CONFIGURATION;
 use super::path::{GuestPath, PathError};
 use crate::text::escape;
@@ -62,7 +63,8 @@ impl GuestSocket {
         if !PLACES.iter().any(|place| path.starts_with(place) && path != Path::new(place)) {
             return Err(GuestSocketError::Elsewhere { path: path.to_owned() });
         }
-        if Path::new(CONFIGURATION).parent().is_some_and(|ours| path.starts_with(ours)) {
+        let ours = [CONFIGURATION, CHILDREN_SOCKET].into_iter().filter_map(|file| Path::new(file).parent());
+        if ours.into_iter().any(|ours| path.starts_with(ours)) {
             return Err(GuestSocketError::Ours { path: path.to_owned() });
         }
         if path.as_os_str().len() > MAX_LENGTH {

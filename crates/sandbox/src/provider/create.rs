@@ -63,7 +63,7 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// The name of the plan is taken, a required layer cannot be enforced, or the plan wants what only a process beside the sandbox could serve: an allow-list of hosts, sockets, a home
+    /// The name of the plan is taken, a required layer cannot be enforced, or the plan wants what only a process beside the sandbox could serve: an allow-list of hosts, sockets, children, a home
     /// directory that stays.
     pub fn create(&self, plan: &Plan, notice: &mut dyn FnMut(Notice)) -> Result<StayingSandbox, StartError> {
         if plan.boundaries.iter().any(|boundary| boundary.kind == BoundaryKind::Home) {
@@ -88,6 +88,7 @@ impl Caller {
             locks: Path::new(LOCKS),
             egress: None,
             relay: None,
+            children: None,
             renew: None,
             engines: &engines,
             parent: None,

@@ -15,7 +15,7 @@ use crate::session::attendance::Parent;
 use crate::session::egress::{EgressProgram, SecretRenewer};
 use crate::session::outcome::{Notice, Outcome};
 use crate::session::passed::PassedDescriptor;
-use crate::session::sockets::process::RelayProgram;
+use crate::session::sidecar::SidecarProgram;
 use crate::session::streams::Stdio;
 use crate::state::record::RunId;
 use crate::state::sandboxes::{SandboxRecord, Sandboxes, StayPlan};
@@ -43,7 +43,9 @@ pub struct Launch<'a> {
     /// What the egress proxy is; without one, no plan with an allow-list of hosts is carried out.
     pub egress: Option<EgressProgram<'a>>,
     /// What relays sockets of the host for a sandbox that stays; without it, no plan with sockets becomes one.
-    pub relay: Option<RelayProgram<'a>>,
+    pub relay: Option<SidecarProgram<'a>>,
+    /// What starts children of the sandbox; without it, no plan with children is carried out.
+    pub children: Option<SidecarProgram<'a>>,
     /// Reads a secret of the egress proxy again; without it, each keeps its first value.
     pub renew: Option<&'a SecretRenewer<'a>>,
     /// What leads to container engines.

@@ -19,7 +19,7 @@ use crate::host::identity::Identity;
 use crate::host::init_program;
 use crate::host::programs::DIRECTORY;
 use crate::provider::launch::{Launch, Launched, StayLaunch};
-use crate::provider::staying::{self, Began};
+use crate::provider::staying::{self, Began, Sidecars};
 use crate::session::attendance::refuse_deserted;
 use crate::session::environment::{environment, umask};
 use crate::session::error::StartError;
@@ -57,7 +57,7 @@ pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched,
     let id = RunId::generate().map_err(StartError::recorded)?;
     let (mut control, supervisor) = supervisor().map_err(StartError::step("starting the supervisor"))?;
     let new = staying::begin(stay, plan, &id, caller, own, Vec::new())?;
-    let held = staying::held(&stay, &new, [None, None, None]);
+    let held = staying::held(&stay, &new, []);
     let spec = HostSpec { stay: staying::spec(stay, held.len(), KillSource::Nobody)?, command };
     let descriptors =
         staying::descriptors(&new, None, &held, &streams.logged).into_iter().chain(streams.inside());
@@ -65,7 +65,7 @@ pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched,
     sent.map_err(StartError::step("sending the request to the supervisor"))?;
     drop((held, spec, secrets));
     streams.close_inside();
-    let (began, _) = staying::wait(&mut control, plan, None, None)?;
+    let (began, _) = staying::wait(&mut control, plan, None, &mut Sidecars::default())?;
     match began {
         Began::Ended(end) => Ok(Launched::ended(Outcome { report, ..Outcome::of(end, Duration::ZERO) })),
         Began::Ready => {

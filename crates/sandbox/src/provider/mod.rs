@@ -69,12 +69,25 @@ pub fn drain(caller: Identity, state: &Path, own: &Path) -> Result<usize, StartE
 /// Runs a plan to its end, or until its sandbox stays.
 pub fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     refuse_under_sudo(launch.plan, launch.caller)?;
+    refuse_children_of_none(launch.plan)?;
     match (launch.plan.provider, launch.stay) {
         (Provider::Native, _) => native::run(launch),
         (Provider::Docker | Provider::Podman, _) => container::run(launch),
         (Provider::Local, None) => local::run(launch).map(Launched::ended),
         (Provider::Local, Some(stay)) => local::stay(launch, stay),
     }
+}
+
+/// Refuses children where there is no isolation.
+fn refuse_children_of_none(plan: &Plan) -> Result<(), StartError> {
+    if plan.provider != Provider::Local || plan.children.is_none() {
+        return Ok(());
+    }
+    Err(StartError::refused(
+        "children with the provider local",
+        "it isolates nothing, so a child would be no sandbox",
+        "choose native, docker or podman",
+    ))
 }
 
 /// Refuses what would give the user behind sudo more than they have: with these, they say what root runs.
@@ -91,6 +104,12 @@ fn refuse_under_sudo(plan: &Plan, caller: Identity) -> Result<(), StartError> {
         Err(StartError::refused(
             "the provider local under sudo",
             "it isolates nothing, so the command would run as root for the user behind sudo",
+            "run it without sudo; as root alone, `env -u SUDO_UID sandboxctl …`",
+        ))
+    } else if plan.children.is_some() {
+        Err(StartError::refused(
+            "children under sudo",
+            "a process of root's would do what the agent asks it for",
             "run it without sudo; as root alone, `env -u SUDO_UID sandboxctl …`",
         ))
     } else if has_path {

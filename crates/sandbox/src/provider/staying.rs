@@ -10,10 +10,12 @@ use policy::plan::{Layer, Plan};
 use crate::host::clock::now;
 use crate::host::identity::Identity;
 use crate::provider::launch::StayLaunch;
+use crate::session::children::ChildrenProcess;
 use crate::session::egress::EgressProxy;
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Notice};
 use crate::session::remedy;
+use crate::session::sidecar::Until;
 use crate::session::sockets::process::RelayProcess;
 use crate::session::streams::Stdio;
 use crate::state::record::RunId;
@@ -85,7 +87,7 @@ pub(super) fn spec(stay: StayLaunch<'_>, held: usize, kills: KillSource) -> Resu
 pub(super) fn held<'a>(
     stay: &StayLaunch<'a>,
     new: &'a NewSandbox<'_>,
-    locks: [Option<BorrowedFd<'a>>; 3],
+    locks: impl IntoIterator<Item = Option<BorrowedFd<'a>>>,
 ) -> Vec<BorrowedFd<'a>> {
     let own = std::iter::once(new.alive.as_fd());
     own.chain(locks.into_iter().flatten()).chain(stay.held.iter().copied()).collect()
@@ -107,6 +109,49 @@ pub(super) fn descriptors<'a>(
         .collect()
 }
 
+/// The processes that serve the sockets of a sandbox which stays. They end with this, unless they are left.
+#[derive(Default)]
+pub(super) struct Sidecars<'a> {
+    relay: Option<RelayProcess<'a>>,
+    children: Option<ChildrenProcess<'a>>,
+}
+
+impl<'a> Sidecars<'a> {
+    pub(super) fn new(relay: Option<RelayProcess<'a>>, children: Option<ChildrenProcess<'a>>) -> Self {
+        Self { relay, children }
+    }
+
+    /// Returns what PID 1 is to hold, so that they see its end.
+    pub(super) fn lifelines(&self) -> [Option<BorrowedFd<'_>>; 2] {
+        let relay = self.relay.as_ref().and_then(RelayProcess::lifeline);
+        [relay, self.children.as_ref().and_then(ChildrenProcess::lifeline)]
+    }
+
+    /// Starts them with what listens inside, in the order in which PID 1 was told to listen.
+    fn start(&mut self, mut listeners: Vec<OwnedFd>) -> Result<(), StartError> {
+        if let Some(children) = &mut self.children {
+            let listener = listeners.pop().ok_or(io::ErrorKind::InvalidData);
+            let listener =
+                listener.map_err(|kind| StartError::step("reading events from PID 1")(kind.into()))?;
+            children.start(listener, Until::Init)?;
+        }
+        match &mut self.relay {
+            Some(relay) => relay.start(&listeners),
+            None if listeners.is_empty() => Ok(()),
+            None => {
+                let unasked = io::Error::other("sockets nobody asked for");
+                Err(StartError::step("reading events from PID 1")(unasked))
+            }
+        }
+    }
+
+    /// Leaves them to the sandbox: they end with PID 1.
+    pub(super) fn leave(self) {
+        self.relay.into_iter().for_each(RelayProcess::leave);
+        self.children.into_iter().for_each(ChildrenProcess::leave);
+    }
+}
+
 /// What PID 1 has become.
 pub(super) enum Began {
     /// It waits for its client to leave it.
@@ -120,9 +165,9 @@ pub(super) fn wait(
     control: &mut ControlSocket,
     plan: &Plan,
     egress: Option<&mut EgressProxy>,
-    relay: Option<&mut RelayProcess<'_>>,
+    sidecars: &mut Sidecars<'_>,
 ) -> Result<(Began, Report), StartError> {
-    let waited = wait_for_init(control, plan, relay);
+    let waited = wait_for_init(control, plan, sidecars);
     match egress.and_then(EgressProxy::failure) {
         // Whatever PID 1 says has come of that.
         Some(reason) => Err(StartError::step("starting the egress proxy")(io::Error::other(reason))),
@@ -133,7 +178,7 @@ pub(super) fn wait(
 fn wait_for_init(
     control: &mut ControlSocket,
     plan: &Plan,
-    mut relay: Option<&mut RelayProcess<'_>>,
+    sidecars: &mut Sidecars<'_>,
 ) -> Result<(Began, Report), StartError> {
     let failed = StartError::step("reading events from PID 1");
     let mut report = Report::default();
@@ -141,10 +186,7 @@ fn wait_for_init(
         match control.receive::<Event>().map_err(failed)? {
             Some(Event::Started { report: seen, .. }) => report = seen,
             Some(Event::Ready) => return Ok((Began::Ready, report)),
-            Some(Event::Sockets) => match &mut relay {
-                Some(relay) => relay.start(&control.take_descriptors())?,
-                None => return Err(failed(io::Error::other("sockets nobody asked for"))),
-            },
+            Some(Event::Sockets) => sidecars.start(control.take_descriptors())?,
             Some(Event::Failed(failure)) => return Err(remedy::failure(plan.provider, failure)),
             Some(Event::Unexecutable { command, errno }) => {
                 return Ok((Began::Ended(End::unexecutable(command, errno)), report));

@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use confine::report::Report;
-use policy::plan::{Layer, Socket};
+use policy::plan::{Layer, Plan};
 use policy::text::escape;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
@@ -41,10 +41,18 @@ const TURNS: usize = 16;
 /// again.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Adds to a report which sockets of the host the agent reaches.
-pub(crate) fn complete(sockets: &[Socket], report: &mut Report) {
+/// Adds to a report which sockets of the host the agent reaches, and whether it may start children.
+pub(crate) fn complete(plan: &Plan, report: &mut Report) {
+    let sockets = &plan.sockets;
     let line = report.0.iter_mut().find(|line| line.layer == Layer::Sockets);
-    if let Some(line) = line.filter(|_| !sockets.is_empty()) {
+    let Some(line) = line else { return };
+    if let Some(children) = &plan.children {
+        line.reason = format!(
+            "{}; the agent may start {} sandboxes beside this one, no wider than it is",
+            line.reason, children.max
+        );
+    }
+    if !sockets.is_empty() {
         let named = sockets.iter().map(|socket| escape::path(&socket.host));
         line.reason =
             format!("{}; relayed to the host: {}", line.reason, named.collect::<Vec<_>>().join(", "));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -99,6 +99,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) timeout_inside: Option<Duration>,
     /// The sockets of the host that the agent may connect to, and as whom.
     pub(crate) sockets: Option<(&'a [Socket], Identity)>,
+    /// Starts the process that starts children, with the socket for it; `None` where there are none.
+    pub(crate) children: Option<&'a mut dyn FnMut(OwnedFd) -> Result<(), StartError>>,
     /// The egress proxy, where there is one.
     pub(crate) egress: Option<&'a mut EgressProxy>,
     /// Whether anybody is left who waits for it.
@@ -491,7 +493,12 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             send(&mut watch.control, &Request::TerminalReady).map_err(event_error)
         }
         Some(Event::Sockets) => {
-            let listeners = watch.control.take_descriptors();
+            let mut listeners = watch.control.take_descriptors();
+            if let Some(start) = &mut watch.children {
+                let listener =
+                    listeners.pop().ok_or_else(|| event_error(io::ErrorKind::InvalidData.into()))?;
+                start(listener)?;
+            }
             let (sockets, caller) =
                 watch.sockets.ok_or_else(|| event_error(io::Error::other("sockets nobody asked for")))?;
             let hosts = sockets.iter().map(|socket| socket.host.clone()).collect();
@@ -587,6 +594,7 @@ mod tests {
             timeout,
             timeout_inside: None,
             sockets: None,
+            children: None,
             egress: None,
             attendance: Attendance::new(None),
             complete: &|_| {},

@@ -40,6 +40,15 @@ pub enum EventKind {
         /// `None` where the client has not learnt it.
         exit_code: Option<u8>,
     },
+    /// A child that its agent has started has ended.
+    Child {
+        /// The name of the child.
+        child: String,
+        /// `None` where its end was not seen.
+        exit_code: Option<u8>,
+        /// What there is to say to whoever runs the sandbox.
+        warnings: Vec<String>,
+    },
     /// Its processes were stopped.
     Pause,
     /// They go on.
@@ -94,8 +103,8 @@ impl SandboxEvent {
 
 impl EventKind {
     /// Every word that names one.
-    pub const WORDS: [&str; 9] =
-        ["create", "start", "exec_start", "exec_end", "pause", "unpause", "stop", "die", "remove"];
+    pub const WORDS: [&str; 10] =
+        ["create", "start", "exec_start", "exec_end", "child", "pause", "unpause", "stop", "die", "remove"];
 
     /// Returns the word that names it.
     pub fn word(&self) -> &'static str {
@@ -104,6 +113,7 @@ impl EventKind {
             Self::Start => "start",
             Self::ExecStart { .. } => "exec_start",
             Self::ExecEnd { .. } => "exec_end",
+            Self::Child { .. } => "child",
             Self::Pause => "pause",
             Self::Unpause => "unpause",
             Self::Stop => "stop",
@@ -118,7 +128,12 @@ impl EventKind {
             Self::Create | Self::Start => Some(Milestone::Birth),
             Self::Die(_) => Some(Milestone::Death),
             Self::Remove => Some(Milestone::Removal),
-            Self::ExecStart { .. } | Self::ExecEnd { .. } | Self::Pause | Self::Unpause | Self::Stop => None,
+            Self::ExecStart { .. }
+            | Self::ExecEnd { .. }
+            | Self::Child { .. }
+            | Self::Pause
+            | Self::Unpause
+            | Self::Stop => None,
         }
     }
 }
@@ -168,6 +183,7 @@ mod tests {
             EventKind::ExecStart { exec_id: exec_id.clone() },
             EventKind::ExecEnd { exec_id: exec_id.clone(), exit_code: Some(3) },
             EventKind::ExecEnd { exec_id, exit_code: None },
+            EventKind::Child { child: "c".to_owned(), exit_code: Some(1), warnings: vec!["w".to_owned()] },
             EventKind::Pause,
             EventKind::Unpause,
             EventKind::Stop,

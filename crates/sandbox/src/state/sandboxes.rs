@@ -468,6 +468,11 @@ impl StayingSandbox {
         Ok(vec![self.birth_event(), self.death_event()?])
     }
 
+    /// Records that a child which its agent has started has ended, and what there is to say of it.
+    pub fn child_ended(&self, child: &str, exit_code: Option<u8>, warnings: Vec<String>) -> Recorded {
+        self.record_event(EventKind::Child { child: child.to_owned(), exit_code, warnings })
+    }
+
     /// Returns the journal that says what happens to it.
     pub(crate) fn journal(&self) -> Journal {
         self.journal.clone()

@@ -12,11 +12,11 @@ use sandbox::batch::{
 };
 use sandbox::host::terminal::Signals;
 
-use self::child::Running;
 use self::input::{Input, Line};
 use self::interrupt::Interrupt;
 use self::progress::Progress;
 use self::record::{Outcome, Record, error_object};
+use super::run_process::{RunEnvironment, Running};
 use crate::cli::{BatchArgs, PlanRequest, Unnamed};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -24,7 +24,6 @@ use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
 mod arguments;
-mod child;
 mod input;
 mod interrupt;
 mod progress;
@@ -103,8 +102,11 @@ fn run(attempt: &Attempt<Line>, defaults: &PlanRequest, is_quiet: bool) -> (Endi
         Line::Wrong(line) => Outcome::failed(Ending::Refused, &line.error()),
         Line::Task(task) => {
             let words: Vec<OsString> = arguments::words(defaults, is_quiet, task);
-            match Running::start(attempt, &words) {
-                Ok(running) => running.finish().map_or_else(lost, Outcome::of),
+            match Running::start(&words, RunEnvironment::Ours, &[]) {
+                Ok((running, canceller)) => {
+                    attempt.on_cancel(move || drop(canceller));
+                    running.finish().map_or_else(lost, Outcome::of)
+                }
                 Err(error) => Outcome::failed(Ending::NotStarted, &not_started(error)),
             }
         }

@@ -13,6 +13,8 @@ use crate::ui::Ui;
 mod agent;
 mod batch;
 mod build;
+mod child;
+mod children;
 mod completions;
 mod config;
 mod doctor;
@@ -27,6 +29,7 @@ mod plan;
 mod policy;
 mod pool;
 mod run;
+mod run_process;
 mod sandboxes;
 mod shell;
 mod socket_relay;
@@ -74,6 +77,8 @@ pub(crate) fn run(
         CliCommand::Agent(command) => agent::agent(ui, &Context::gather()?, &command),
         CliCommand::Home(command) => home::home(ui, &Context::gather()?, &command),
         CliCommand::SocketRelay => socket_relay::serve(),
+        CliCommand::Children => children::serve(ui),
+        CliCommand::Child => child::child(ui, Context::gather()?, parent),
         CliCommand::Doctor => doctor::doctor(ui, &Context::gather()?),
     }
 }

@@ -6,6 +6,7 @@ use policy::plan::{
     Boundary, BoundaryKind, BoundaryMode, Container, Execution, Need, Network, Plan, Pool, Pull,
     RouteUpstream, SecretSource, names_a_registry,
 };
+use policy::rules::children::ChildLimits;
 use policy::rules::git::GitIdentity;
 use policy::rules::network::HostRule;
 use policy::text::{escape, time};
@@ -42,6 +43,18 @@ fn text(plan: &Plan) -> String {
         let runtime = container.runtime.iter().map(|runtime| format!(" by {runtime}"));
         let details: String = platform.chain(runtime).collect();
         line("image", &format_args!("{}{details}, fetched {}", container.image, when(container)));
+    }
+    if let Some(children) = &plan.children {
+        let ChildLimits { memory, cpus, pids, .. } = &children.limits;
+        let each = [
+            memory.map(|memory| format!("{memory} of memory")),
+            cpus.map(|cpus| format!("{cpus} processors")),
+            pids.map(|pids| format!("{pids} processes")),
+        ];
+        let each: Vec<_> = each.into_iter().flatten().collect();
+        let each =
+            if each.is_empty() { String::new() } else { format!(", each with at most {}", each.join(", ")) };
+        line("children", &format_args!("{} at once{each}; generations: {}", children.max, children.depth));
     }
     if let Some(Pool { size, max_age }) = plan.pool {
         line("pool", &format_args!("{size} made ahead, each waits for {}", time::duration(max_age)));

@@ -24,7 +24,7 @@ use sandbox::session::attendance::Parent;
 use sandbox::session::egress::{EgressProgram, Living, Questions};
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::passed::PassedDescriptor;
-use sandbox::session::sockets::process::RelayProgram;
+use sandbox::session::sidecar::{SidecarProgram, SidecarStderr};
 use sandbox::session::streams::Stdio;
 use sandbox::state::homes::OpenHome;
 use sandbox::state::plans::Plans;
@@ -296,6 +296,8 @@ fn carry(
         .into_iter()
         .filter_map(|name| context.env.get(&name).cloned().map(|value| (name, value)))
         .collect();
+    // Children read their secrets as this process does, from its environment.
+    let for_children: Vec<_> = plan.children.iter().flat_map(|_| context.env.clone()).collect();
     let mut sources = Some(Sources { env: std::mem::take(&mut context.env), programs, caller });
     // What runs instead has other programs than the image.
     let mut warnings: Vec<String> = loaded.ignored.iter().cloned().collect();
@@ -331,7 +333,19 @@ fn carry(
             environment: &environment,
             answers: answers.as_ref().map(|answer| answer as &dyn Fn(Living, Questions)),
         }),
-        relay: Some(RelayProgram { path: "/proc/self/exe", arguments: super::socket_relay::ARGUMENTS }),
+        relay: Some(SidecarProgram {
+            path: "/proc/self/exe",
+            arguments: super::socket_relay::ARGUMENTS,
+            environment: &[],
+            stderr: SidecarStderr::Null,
+        }),
+        children: Some(SidecarProgram {
+            path: "/proc/self/exe",
+            arguments: super::children::ARGUMENTS,
+            environment: &for_children,
+            // What happens to children of a sandbox that stays is in the journal.
+            stderr: if stay.is_some() { SidecarStderr::Null } else { SidecarStderr::Inherited },
+        }),
         renew: Some(&|secret, over| {
             info!(variable = secret.env_var, "reads secret \"{}\" again", secret.name);
             let mut surroundings = SourceContext {

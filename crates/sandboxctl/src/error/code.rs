@@ -55,6 +55,9 @@ codes! {
     EmulatorMissing = "emulator.missing", Unavailable, Retry::Never, "nothing here emulates a processor that the build is for";
     LayerUnenforceable = "layer.unenforceable", Unavailable, Retry::Never, "a required layer cannot be enforced on this machine";
     PolicyDenied = "policy.denied", Denied, Retry::Never, "a rule refuses it; asking again changes nothing";
+    ChildInvalid = "child.invalid", Usage, Retry::Never, "what an agent has asked for is no request for a child; details.problems lists what is wrong";
+    ChildRefused = "child.refused", Denied, Retry::Never, "an agent has asked for a child that is wider than its sandbox; details.problems lists in what";
+    ChildLimit = "child.limit", Failed, Retry::Later, "as many children live as `[children] max` allows";
     TaskCancelled = "task.cancelled", TasksFailed, Retry::Later, "the task of a batch was cancelled before it had succeeded";
     CommandTimedOut = "command.timed_out", TimedOut, Retry::Never, "the command ran out of time";
     CommandUnprotected = "command.unprotected", Unprotected, Retry::Later, "a protected file was replaced on the host and would run something new; the sandbox was ended";

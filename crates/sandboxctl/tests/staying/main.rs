@@ -3,6 +3,7 @@
 
 mod again;
 mod apart;
+mod children;
 mod contract;
 mod copies;
 mod cut_short;

@@ -477,6 +477,7 @@ mod tests {
             network,
             limits: Limits { memory: Some(Bytes(1 << 20)), cpus: Some(MilliCpus(1500)), ..Limits::default() },
             pool: None,
+            children: None,
             protect: Protect::NOTHING,
             lifecycle: policy::plan::Lifecycle::default(),
             layers: std::collections::BTreeMap::new(),

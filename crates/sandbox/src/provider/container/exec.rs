@@ -129,6 +129,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
             timeout: plan.limits.timeout,
             timeout_inside: None,
             sockets: None,
+            children: None,
             egress: None,
             attendance: Attendance::new(parent),
             complete: &|_| {},

@@ -16,6 +16,7 @@ use crate::engine::image::Image;
 use crate::provider::init_spec;
 use crate::provider::launch::StayLaunch;
 use crate::secrets::SecretValue;
+use crate::session::children;
 use crate::session::environment::{environment_in_image, umask};
 use crate::session::error::StartError;
 use crate::session::streams::{OwnTerminal, Streams};
@@ -68,7 +69,7 @@ pub(super) fn of(
         },
         command,
         stay: None,
-        sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
+        sockets: children::listening_at(plan),
         grants: init_spec::grants(plan, &arguments::TMPFS_PATHS)
             .into_iter()
             .chain(streams.grants())

@@ -19,13 +19,15 @@ use self::started::Started;
 use super::init_spec::refuse_missing;
 use crate::host::terminal::Signals;
 use crate::provider::launch::{Launch, Launched};
-use crate::provider::staying::{self, Began};
+use crate::provider::staying::{self, Began, Sidecars};
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::Boundaries;
+use crate::session::children::ChildrenProcess;
 use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{InitIds, Notice, Outcome, oom_killed};
+use crate::session::sidecar::Until;
 use crate::session::sockets::{self, process::RelayProcess};
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
@@ -69,6 +71,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         locks,
         egress,
         relay: relay_program,
+        children,
         renew,
         engines,
         parent,
@@ -133,7 +136,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
             reason: "each tmpfs is bounded by tmp_size; space in shared directories is not".into(),
         });
         boundaries.complete(report);
-        sockets::complete(&plan.sockets, report);
+        sockets::complete(plan, report);
         if stay.is_some() {
             staying::complete(plan, report);
         }
@@ -187,6 +190,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
 
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
+    let mut children = ChildrenProcess::prepare(plan, &id, children, caller)?;
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let command = init_spec::command(plan, image, &secrets, &streams, terminal.as_ref(), stay)?;
     let spec = init_spec::of(plan, image, user, command, &streams, terminal.as_ref(), mounts)?;
@@ -196,9 +200,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         // this process, and PID 1 with it.
         drop(signals);
         let new = staying::begin(stay, plan, &id, caller, user.agent.user(), image.config.env.clone())?;
-        let mut relay = RelayProcess::prepare(plan, relay_program, caller)?;
-        let lifeline = relay.as_ref().and_then(RelayProcess::lifeline);
-        let held = staying::held(&stay, &new, [boundaries.lock(), user.agent.lock(), lifeline]);
+        let relay = RelayProcess::prepare(plan, relay_program, caller)?;
+        let mut sidecars = Sidecars::new(relay, children);
+        let locks = [boundaries.lock(), user.agent.lock()].into_iter().chain(sidecars.lifelines());
+        let held = staying::held(&stay, &new, locks);
         let spec = InitSpec { stay: Some(staying::spec(stay, held.len(), KillSource::Inside)?), ..spec };
         let own = staying::descriptors(&new, None, &held, &streams.logged);
         let port = egress.as_mut().and_then(EgressProxy::take_port);
@@ -208,7 +213,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         drop((descriptors, held, secrets));
         drop(port);
         streams.close_inside();
-        let (began, mut report) = staying::wait(&mut control, plan, egress.as_mut(), relay.as_mut())?;
+        let (began, mut report) = staying::wait(&mut control, plan, egress.as_mut(), &mut sidecars)?;
         complete(&mut report);
         return match began {
             Began::Ended(end) => {
@@ -225,7 +230,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
                 staying::leave(&mut control)?;
                 boundaries.leave_record();
                 egress.into_iter().for_each(EgressProxy::leave);
-                relay.into_iter().for_each(RelayProcess::leave);
+                sidecars.leave();
                 started.leave();
                 rendezvous.leave();
                 drop(taken);
@@ -248,6 +253,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let began = Instant::now();
     let pool = pool.as_ref().map(|pool| pool::note(pool, start, asked.elapsed()));
     let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
+    let mut start_children =
+        children.as_mut().map(|children| |listener| children.start(listener, Until::Client));
     let watch = Watch {
         provider: plan.provider,
         control,
@@ -258,6 +265,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         timeout: plan.limits.timeout,
         timeout_inside: None,
         sockets: Some((&plan.sockets, caller)),
+        children: start_children.as_mut().map(|start| start as _),
         egress: egress.as_mut(),
         attendance: Attendance::new(parent),
         complete: &complete,
@@ -273,6 +281,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     if ended.is_ok() {
         started.finish();
     }
+    children.into_iter().for_each(ChildrenProcess::finish);
     drop(started);
     drop(rendezvous);
     drop(taken);

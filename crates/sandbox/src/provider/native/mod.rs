@@ -26,11 +26,13 @@ use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::{self, Boundaries};
+use crate::session::children::{self, ChildrenProcess};
 use crate::session::egress::{EgressProxy, renewal};
 use crate::session::environment::{environment, umask};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{InitIds, Notice, Outcome, oom_killed};
+use crate::session::sidecar::Until;
 use crate::session::sockets::{self, process::RelayProcess};
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
@@ -55,6 +57,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         locks,
         egress,
         relay,
+        children,
         renew,
         parent,
         stay,
@@ -117,7 +120,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let complete = |report: &mut Report| {
         limits.complete(report);
         boundaries.complete(report);
-        sockets::complete(&plan.sockets, report);
+        sockets::complete(plan, report);
         groups(plan, report);
         if stay.is_some() {
             staying::complete(plan, report);
@@ -134,6 +137,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     refuse_deserted(parent)?;
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
+    let mut children = ChildrenProcess::prepare(plan, &id, children, caller)?;
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let hidden = masks::hidden(plan, caller, boundaries.mounts())?;
     let command = command(plan, &secrets, &streams, stay)?;
@@ -144,9 +148,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         // this process, and PID 1 with it.
         drop(signals);
         let new = staying::begin(stay, plan, &id, caller, agent.user(), Vec::new())?;
-        let mut relay = RelayProcess::prepare(plan, relay, caller)?;
-        let lifeline = relay.as_ref().and_then(RelayProcess::lifeline);
-        let held = staying::held(&stay, &new, [boundaries.lock(), agent.lock(), lifeline]);
+        let relay = RelayProcess::prepare(plan, relay, caller)?;
+        let mut sidecars = staying::Sidecars::new(relay, children);
+        let locks = [boundaries.lock(), agent.lock()].into_iter().chain(sidecars.lifelines());
+        let held = staying::held(&stay, &new, locks);
         let kills = limits.kill_counter();
         let kills = kills.as_ref().and_then(KillCounter::file);
         let source = kills.map_or(KillSource::Nobody, |_| KillSource::Descriptor);
@@ -157,7 +162,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         drop((held, secrets, port));
         streams.close_inside();
         limits.sweep_others();
-        let (began, mut report) = staying::wait(&mut control, plan, egress.as_mut(), relay.as_mut())?;
+        let (began, mut report) = staying::wait(&mut control, plan, egress.as_mut(), &mut sidecars)?;
         complete(&mut report);
         return match began {
             staying::Began::Ended(end) => {
@@ -174,7 +179,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
                 staying::leave(&mut control)?;
                 boundaries.leave_record();
                 egress.into_iter().for_each(EgressProxy::leave);
-                relay.into_iter().for_each(RelayProcess::leave);
+                sidecars.leave();
                 limits.leave();
                 agent.leave();
                 child.leave();
@@ -192,6 +197,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     // 11. The sandbox lives until the agent ends, its time is over, or we are told to end it.
     let began = Instant::now();
     let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
+    let mut start_children =
+        children.as_mut().map(|children| |listener| children.start(listener, Until::Client));
     let watch = Watch {
         provider: plan.provider,
         control,
@@ -202,6 +209,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         timeout: plan.limits.timeout,
         timeout_inside: None,
         sockets: Some((&plan.sockets, caller)),
+        children: start_children.as_mut().map(|start| start as _),
         egress: egress.as_mut(),
         attendance: Attendance::new(parent),
         complete: &complete,
@@ -217,6 +225,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
 
     // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays. Only when PID 1 is
     //     gone has the kernel let go of what it had mounted: memory of a tmpfs, and file systems of the host.
+    children.into_iter().for_each(ChildrenProcess::finish);
     let last = boundaries.close(notice);
     let has_run_out_of_memory = limits.ran_out_of_memory();
     limits.remove_agents();
@@ -327,7 +336,7 @@ fn init_spec(
         rootfs: Rootfs::Own { mounts, rlimit_fallback: limits.rlimit_fallback() },
         command,
         stay: None,
-        sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
+        sockets: children::listening_at(plan),
         grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))
             .into_iter()
             .chain(streams.grants())

@@ -107,6 +107,7 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
                 timeout: None,
                 timeout_inside: timeout,
                 sockets: None,
+                children: None,
                 egress: None,
                 attendance: Attendance::new(parent),
                 complete: &|_| {},

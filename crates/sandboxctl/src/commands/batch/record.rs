@@ -6,7 +6,7 @@ use sandbox::batch::Ending;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::child::Ended;
+use super::super::run_process::Ended;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 

@@ -93,6 +93,11 @@ fn line(event: &SandboxEvent) -> String {
             more.push(format!("exec_id={}", exec_id.as_str()));
             more.extend(exit_code.map(|code| format!("exit_code={code}")));
         }
+        EventKind::Child { child, exit_code, warnings } => {
+            more.push(format!("child={child}"));
+            more.extend(exit_code.map(|code| format!("exit_code={code}")));
+            more.extend(warnings.iter().map(|warning| format!("warning={warning}")));
+        }
         EventKind::Die(cause) => {
             more.push(format!("cause={}", cause.word()));
             if let DeathCause::Command { exit_code } = cause {

@@ -1,7 +1,7 @@
-//! The process that a task runs in: a `run` of this same program, which nothing is shared with.
+//! A `run` of this same program in a process of its own, which nothing is shared with: a task of a batch, or a child of a sandbox.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,7 +11,6 @@ use policy::rules::limits::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use sandbox::batch::Attempt;
 use sandbox::host::capture::{Capture, Captured};
 
 /// How long a `run` may take to end after SIGTERM: it gives its command ten seconds, and clears up then.
@@ -27,39 +26,58 @@ pub(super) struct Ended {
     pub(super) stderr: Captured,
 }
 
+/// What a `run` has as its environment.
+#[derive(Clone, Copy)]
+pub(super) enum RunEnvironment<'a> {
+    /// That of this process.
+    Ours,
+    /// These variables alone.
+    Only(&'a [(OsString, OsString)]),
+}
+
+/// Has a `run` end when it is dropped.
+pub(super) struct Canceller(#[expect(dead_code, reason = "what counts is that it is closed")] UnixStream);
+
 /// A `run`, which has ended when this is gone.
 pub(super) struct Running {
     process: Process,
-    /// Closed at its other end when the attempt is cancelled.
+    /// Closed at its other end when it is cancelled.
     cancelled: UnixStream,
     stdout: Capture,
     stderr: Capture,
 }
 
 impl Running {
-    /// Starts the `run` of a task.
-    pub(super) fn start<T>(attempt: &Attempt<T>, words: &[OsString]) -> io::Result<Self> {
+    /// Starts this program with these arguments. Dropping what is returned beside it has it end soon. It reads `input` on its standard input, which is a pipe:
+    /// a `run` whose three pipes have lost their other ends is ended, even if its parent was gone before it could look for that.
+    pub(super) fn start(
+        arguments: &[OsString],
+        environment: RunEnvironment<'_>,
+        input: &[u8],
+    ) -> io::Result<(Self, Canceller)> {
         let (cancelled, on_cancel) = UnixStream::pair()?;
         // How much it prints is bounded by what it keeps of the command's output.
         let (stdout, to_stdout) = Capture::open(Bytes(u64::MAX))?;
         let (stderr, to_stderr) = Capture::open(MAX_STDERR)?;
-        let mut child = Command::new("/proc/self/exe")
-            .arg0("sandboxctl")
-            .args(words)
-            // Nothing comes from standard input, but it is a pipe: a `run` whose three pipes have lost their other ends is ended,
-            // even if its parent was gone before it could look for that.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("sandboxctl").args(arguments);
+        if let RunEnvironment::Only(variables) = environment {
+            command.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
+        }
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(to_stdout)
             .stderr(to_stderr)
-            // Ctrl-C is for the batch, which cancels its tasks one by one.
+            // Ctrl-C is for whoever has started it, and cancels its runs one by one.
             .process_group(0)
             .spawn()?;
-        drop(child.stdin.take());
-        attempt.on_cancel(move || drop(on_cancel));
-        Ok(Self { process: Process(child), cancelled, stdout, stderr })
+        let stdin = child.stdin.take();
+        let process = Process(child);
+        stdin.map_or(Ok(()), |mut stdin| stdin.write_all(input))?;
+        Ok((Self { process, cancelled, stdout, stderr }, Canceller(on_cancel)))
     }
 
-    /// Waits for its end, which comes soon where the attempt is cancelled.
+    /// Waits for its end, which comes soon where it is cancelled.
     pub(super) fn finish(self) -> io::Result<Ended> {
         let Self { mut process, cancelled, mut stdout, mut stderr } = self;
         let pidfd = pidfd_open(Pid::from_child(&process.0), PidfdFlags::empty())?;

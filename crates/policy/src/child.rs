@@ -1,0 +1,215 @@
+//! From the plan of a sandbox to the plan of a child that its agent asks for: never wider than the sandbox itself.
+//!
+//! The child is made by the host beside its parent. Nothing is inherited that the request does not name, but what shows the agent
+//! nothing new: the image, toolchains, protected paths, variables that are no secret.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub use self::request::{ChildRequest, MAX_REQUEST};
+use crate::config::defaults::HOME;
+use crate::plan::{
+    AgentProcess, Boundary, BoundaryKind, BoundaryMode, Init, Lifecycle, Network, Plan, Variable,
+};
+use crate::rules::limits::Limits;
+use crate::rules::network::{HostPattern, HostRule, Pattern, egress};
+use crate::rules::rootfs::TEMPORARY;
+use crate::rules::verdict::{Origin, listing};
+use crate::text::json_object::Mistake;
+
+mod request;
+
+impl Plan {
+    /// Makes the plan of a child with this name.
+    ///
+    /// # Errors
+    ///
+    /// Everything that the request asks for and this sandbox does not have itself, with what it could have.
+    pub fn child(&self, request: &ChildRequest, name: String) -> Result<Self, Vec<Mistake>> {
+        let Some(children) = &self.children else {
+            return Err(vec![Mistake::new("this sandbox may have no children")]);
+        };
+        let mut refused = Vec::new();
+        let boundaries = boundaries(self, request, &mut refused);
+        let secrets = chosen(&self.secrets, |secret| &secret.name, request);
+        let routes = chosen(&self.routes, |route| &route.name, request);
+        unknown_secrets(self, request, &mut refused);
+        let network = network(self, request, !routes.is_empty(), &mut refused);
+        let (limits, grandchildren) = match children.of_child(&self.limits) {
+            Ok((own, children)) => (narrowed(&own, request, &mut refused), children),
+            Err(problems) => {
+                refused.extend(problems.iter().map(|problem| Mistake::new(problem.to_string())));
+                (self.limits.clone(), None)
+            }
+        };
+        let workdir = workdir(self, request, &boundaries);
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        Ok(Self {
+            name,
+            provider: self.provider,
+            provider_reason: None,
+            agent: AgentProcess {
+                argv: request.command.iter().map(OsString::from).collect(),
+                workdir,
+                init: Init::Supervise,
+                pass_fd: Vec::new(),
+            },
+            env: environment(self, request, &network),
+            unset: self.unset.clone(),
+            git: self.git.clone(),
+            secrets,
+            routes,
+            boundaries,
+            sockets: Vec::new(),
+            expose: self.expose.clone(),
+            links: self.links.clone(),
+            container: self.container.clone(),
+            network,
+            limits,
+            lifecycle: Lifecycle::default(),
+            pool: None,
+            children: grandchildren,
+            protect: self.protect.clone(),
+            layers: self.layers.clone(),
+        })
+    }
+}
+
+/// Returns those of a kind of credential that the request names.
+fn chosen<T: Clone>(all: &[T], name: impl Fn(&T) -> &String, request: &ChildRequest) -> Vec<T> {
+    all.iter().filter(|one| request.secrets.contains(name(one))).cloned().collect()
+}
+
+fn unknown_secrets(plan: &Plan, request: &ChildRequest, refused: &mut Vec<Mistake>) {
+    let own = plan.secrets.iter().map(|secret| &secret.name);
+    let own: Vec<_> = own.chain(plan.routes.iter().map(|route| &route.name)).collect();
+    for name in request.secrets.iter().filter(|name| !own.contains(name)) {
+        refused.push(Mistake::new(format!("this sandbox has no secret `{name}`")).hint(there_are(&own)));
+    }
+}
+
+/// Says what could have been asked for.
+fn there_are(names: &[&String]) -> String {
+    if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", listing(names.iter())) }
+}
+
+fn boundaries(plan: &Plan, request: &ChildRequest, refused: &mut Vec<Mistake>) -> Vec<Boundary> {
+    // The home directory that stays is its sandbox's alone.
+    let shared: Vec<&Boundary> =
+        plan.boundaries.iter().filter(|boundary| boundary.kind != BoundaryKind::Home).collect();
+    let mut boundaries = Vec::new();
+    for (name, mode) in &request.shared_dirs {
+        let Some(boundary) = shared.iter().find(|boundary| boundary.name == *name) else {
+            let names: Vec<_> = shared.iter().map(|boundary| &boundary.name).collect();
+            let message = format!("this sandbox has no shared directory `{name}`");
+            refused.push(Mistake::new(message).hint(there_are(&names)));
+            continue;
+        };
+        if (*mode, boundary.mode) == (BoundaryMode::ReadWrite, BoundaryMode::ReadOnly) {
+            let message = format!("`{name}` is read-only in this sandbox, so a child cannot write to it");
+            refused.push(Mistake::new(message).hint("ask for \"ro\""));
+        }
+        let mut boundary = (*boundary).clone();
+        if *mode == BoundaryMode::ReadOnly {
+            boundary.mode = *mode;
+            boundary.obeyed_as = None;
+        }
+        boundaries.push(boundary);
+    }
+    boundaries
+}
+
+/// Returns the hosts that a child may reach: those that it asks for, each of which its sandbox may reach.
+fn network(plan: &Plan, request: &ChildRequest, has_routes: bool, refused: &mut Vec<Mistake>) -> Network {
+    if request.allow.is_empty() && !has_routes {
+        return Network::None;
+    }
+    let (deny, intercept) = match &plan.network {
+        Network::None => {
+            let message = "this sandbox has no network, so a child has none";
+            refused.push(Mistake::new(message).hint("leave `allow` out"));
+            return Network::None;
+        }
+        Network::Open => (Vec::new(), Vec::new()),
+        Network::Allowlist { allow, deny, intercept } => {
+            for pattern in request.allow.iter().filter(|pattern| !is_allowed(pattern, allow)) {
+                let own = listing(allow.iter().map(|rule| &rule.pattern));
+                let message = format!("this sandbox may not reach `{pattern}`, so a child may not");
+                refused.push(Mistake::new(message).hint(format!("it may reach {own}")));
+            }
+            (deny.clone(), intercept.clone())
+        }
+    };
+    let origin = || Origin::Default;
+    let allow = request.allow.iter().map(|pattern| HostRule::new(pattern.clone(), origin())).collect();
+    Network::Allowlist { allow, deny, intercept }
+}
+
+/// Returns whether all that a pattern allows is allowed by one rule.
+fn is_allowed(pattern: &Pattern, allow: &[HostRule]) -> bool {
+    // A wildcard never reaches an internal host, which a rule that names it does.
+    let is_internal = matches!(pattern.hosts(), HostPattern::Exact { host, .. } if host.is_internal());
+    allow.iter().any(|rule| match (&rule.pattern, pattern) {
+        (Pattern::Hosts(own), _) => own.covers(pattern.hosts()) && (!is_internal || own.is_exact()),
+        (own @ Pattern::Requests(_), asked @ Pattern::Requests(_)) => own == asked,
+        (Pattern::Requests(_), Pattern::Hosts(_)) => false,
+    })
+}
+
+/// Lowers limits to what the request asks for.
+fn narrowed(own: &Limits, request: &ChildRequest, refused: &mut Vec<Mistake>) -> Limits {
+    let ChildRequest { timeout, memory, cpus, pids, .. } = request;
+    let memory = lower("memory", *memory, own.memory, refused);
+    let cpus = lower("cpus", *cpus, own.cpus, refused);
+    let pids = lower("pids", *pids, own.pids, refused);
+    Limits { memory, cpus, pids, timeout: timeout.iter().copied().chain(own.timeout).min(), ..own.clone() }
+}
+
+fn lower<T: Copy + Ord + std::fmt::Display>(
+    key: &str,
+    asked: Option<T>,
+    own: Option<T>,
+    refused: &mut Vec<Mistake>,
+) -> Option<T> {
+    if let (Some(asked), Some(own)) = (asked, own) {
+        if asked > own {
+            refused.push(Mistake::new(format!("`{key}`: a child has at most {own}, and {asked} is more")));
+        }
+    }
+    asked.or(own)
+}
+
+/// Returns where a child starts: where it asks to, else where its sandbox's command started, if it has that directory.
+fn workdir(plan: &Plan, request: &ChildRequest, boundaries: &[Boundary]) -> PathBuf {
+    if let Some(asked) = &request.workdir {
+        return asked.as_path().to_owned();
+    }
+    let own = &plan.agent.workdir;
+    let is_shared = boundaries.iter().any(|boundary| own.starts_with(&boundary.guest));
+    let is_empty_directory = TEMPORARY.iter().any(|path| own == Path::new(path));
+    if is_shared || is_empty_directory { own.clone() } else { PathBuf::from(HOME) }
+}
+
+/// Returns the variables of a child: those of its sandbox, without what only that has, and its own.
+fn environment(plan: &Plan, request: &ChildRequest, network: &Network) -> Vec<Variable> {
+    let of_network = |network: &Network| {
+        let proxy = matches!(network, Network::Allowlist { .. }).then(egress::variables);
+        let authority = (!network.intercepted().is_empty()).then(egress::authority_variables);
+        let all = proxy.into_iter().flatten().chain(authority.into_iter().flatten());
+        all.map(|(name, value)| (name.to_owned(), OsString::from(value))).collect::<BTreeMap<_, _>>()
+    };
+    let of_sandbox = of_network(&plan.network);
+    let is_socket = |variable: &Variable| plan.sockets.iter().any(|socket| variable.value == *socket.guest);
+    let kept = plan
+        .env
+        .iter()
+        .filter(|variable| of_sandbox.get(&variable.name) != Some(&variable.value) && !is_socket(variable))
+        .map(|variable| (variable.name.clone(), variable.value.clone()));
+    let mut all = of_network(network);
+    all.extend(kept);
+    all.extend(request.env.iter().map(|(name, value)| (name.to_string(), OsString::from(value))));
+    all.into_iter().map(|(name, value)| Variable { name, value }).collect()
+}

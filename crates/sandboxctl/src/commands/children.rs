@@ -1,0 +1,85 @@
+//! Children of a sandbox: sandboxes that its agent asks for over a socket inside, and that are made out here, beside their parent.
+//!
+//! This is the process that serves the socket, which `run` and `create` start. It starts a process for each child (`child.rs`). All of them are the caller, as
+//! every other client is.
+
+use std::io;
+
+use anyhow::Context as _;
+use policy::plan::{Plan, SecretSource};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use sandbox::session::children;
+use sandbox::session::sidecar::SandboxEnd;
+
+use self::connection::Connections;
+use self::family::Family;
+use crate::context::refuse_sudo;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+
+mod answer;
+mod connection;
+mod family;
+
+/// The arguments of the process that serves the socket.
+pub(crate) const ARGUMENTS: &[&str] = &["children"];
+
+/// `children`: starts what the agent asks for until the sandbox has ended, and with it every child.
+pub(crate) fn serve(ui: &Ui) -> Result<ExitCode, CommandError> {
+    // Whoever may call this as root by sudo, and nothing else, would have root run a plan of theirs.
+    refuse_sudo("the process for children", "sandboxctl run")?;
+    // Variables that secrets are read from are passed to children, and shown to nobody by this process.
+    confine::capabilities::not_dumpable().context("cannot keep the environment private")?;
+    let control = rustix::io::dup(rustix::stdio::stdin()).context("standard input")?;
+    let parent = children::accept(control)
+        .context("cannot start children of a sandbox; `sandboxctl run` starts this command by itself")?;
+    let environment = std::env::vars_os().collect();
+    confine::clear_variables(&variables(&parent.plan));
+    let listener = parent.listener.try_clone().context("the socket for children")?;
+    let end = parent.end;
+    let family = Family::new(ui, parent.plan, parent.id, parent.stays, environment);
+    serve_until(&family, &listener, &end).context("cannot serve the socket for children")?;
+    Ok(ExitCode::Success)
+}
+
+/// Serves whoever connects until the sandbox has ended.
+fn serve_until(
+    family: &Family<'_>,
+    listener: &std::os::unix::net::UnixListener,
+    end: &SandboxEnd,
+) -> io::Result<()> {
+    // What wakes this loop when a connection has ended, so that another one can be taken.
+    let ended = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    std::thread::scope(|scope| {
+        let mut connections = Connections::new(scope, family, end, &ended);
+        loop {
+            let mut fds = vec![PollFd::new(end, PollFlags::IN), PollFd::new(&ended, PollFlags::IN)];
+            if connections.has_room() {
+                fds.push(PollFd::new(listener, PollFlags::IN));
+            }
+            match poll(&mut fds, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            if !fds[0].revents().is_empty() {
+                // Each connection sees the same, and ends its children; the scope waits for that.
+                return Ok(());
+            }
+            let mut count = [0; 8];
+            let _ = rustix::io::read(&ended, &mut count);
+            connections.accept(listener);
+        }
+    })
+}
+
+/// Lists the variables that secrets of a plan are read from.
+fn variables(plan: &Plan) -> Vec<&str> {
+    let sources = plan.credentials().map(|secret| &secret.source);
+    let variables = sources.filter_map(|source| match source {
+        SecretSource::Env(name) => Some(name.as_str()),
+        SecretSource::File(_) | SecretSource::Command(_) => None,
+    });
+    variables.collect()
+}

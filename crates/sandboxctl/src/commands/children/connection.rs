@@ -1,0 +1,254 @@
+//! A connection of the agent's: requests come on lines, and answers go as children end. Its end is the end of its children.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Scope;
+use std::time::Duration;
+
+use policy::child::MAX_REQUEST;
+use policy::text::json_object::Mistake;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use sandbox::session::sidecar::SandboxEnd;
+
+use super::super::run_process::Canceller;
+use super::answer::{Answer, Refusal};
+use super::family::{Child, Family};
+
+/// How many connections are served at once. Others wait.
+const MAX_CONNECTIONS: usize = 32;
+
+/// How long an agent may take to read an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The connections that are served, each in a thread of its own.
+pub(super) struct Connections<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    family: &'env Family<'env>,
+    end: &'env SandboxEnd,
+    /// What is written to when one has ended.
+    ended: &'env OwnedFd,
+    open: std::sync::Arc<AtomicUsize>,
+}
+
+impl<'scope, 'env> Connections<'scope, 'env> {
+    pub(super) fn new(
+        scope: &'scope Scope<'scope, 'env>,
+        family: &'env Family<'env>,
+        end: &'env SandboxEnd,
+        ended: &'env OwnedFd,
+    ) -> Self {
+        Self { scope, family, end, ended, open: std::sync::Arc::default() }
+    }
+
+    /// Returns whether another one can be served.
+    pub(super) fn has_room(&self) -> bool {
+        self.open.load(Ordering::Acquire) < MAX_CONNECTIONS
+    }
+
+    /// Serves whoever waits, as far as there is room.
+    pub(super) fn accept(&mut self, listener: &UnixListener) {
+        while self.has_room() {
+            // One that fails is gone; what else fails is tried again when somebody connects.
+            let Ok((stream, _)) = listener.accept() else { return };
+            self.open.fetch_add(1, Ordering::AcqRel);
+            let (family, end, ended, open) = (self.family, self.end, self.ended, self.open.clone());
+            let serve = move || {
+                if let Ok(connection) = Connection::new(family, end, &stream) {
+                    let _ = connection.serve();
+                }
+                drop(stream);
+                open.fetch_sub(1, Ordering::AcqRel);
+                let _ = rustix::io::write(ended, &1u64.to_ne_bytes());
+            };
+            if std::thread::Builder::new().spawn_scoped(self.scope, serve).is_err() {
+                self.open.fetch_sub(1, Ordering::AcqRel);
+                return;
+            }
+        }
+    }
+}
+
+/// One connection.
+struct Connection<'a> {
+    family: &'a Family<'a>,
+    end: &'a SandboxEnd,
+    stream: &'a UnixStream,
+    /// Answers are not mixed.
+    writing: Mutex<()>,
+    /// What is written to when a child has ended.
+    ended: OwnedFd,
+}
+
+impl<'a> Connection<'a> {
+    fn new(family: &'a Family<'a>, end: &'a SandboxEnd, stream: &'a UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(false)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let ended = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { family, end, stream, writing: Mutex::new(()), ended })
+    }
+
+    /// Serves until the agent asks for nothing more and every child of it has ended, or until the agent or its sandbox is gone.
+    fn serve(&self) -> io::Result<()> {
+        let living = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            // Dropped first, whatever happens: the children end, and their threads with them.
+            let mut cancellers: Vec<Canceller> = Vec::new();
+            let mut lines = Lines::default();
+            loop {
+                let mut fds = [
+                    PollFd::new(self.end, PollFlags::IN),
+                    PollFd::new(&self.ended, PollFlags::IN),
+                    // Without anything to wait for, poll(2) still says when it is closed.
+                    PollFd::new(self.stream, if lines.is_over { PollFlags::empty() } else { PollFlags::IN }),
+                ];
+                match poll(&mut fds, None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+                let of_stream = fds[2].revents();
+                let is_gone = of_stream.intersects(PollFlags::HUP | PollFlags::ERR)
+                    && !of_stream.contains(PollFlags::IN);
+                if !fds[0].revents().is_empty() || is_gone {
+                    return Ok(());
+                }
+                let _ = rustix::io::read(&self.ended, &mut [0; 8]);
+                if of_stream.contains(PollFlags::IN) {
+                    lines.read(self.stream)?;
+                    while let Some(line) = lines.next() {
+                        let started = match line {
+                            Line::Whole(line) => self.family.start(&line),
+                            Line::TooLong => Err(too_long()),
+                        };
+                        match started {
+                            Ok((child, canceller)) => {
+                                cancellers.push(canceller);
+                                living.fetch_add(1, Ordering::AcqRel);
+                                scope.spawn(|| self.wait_for(child, &living));
+                            }
+                            Err(answer) => self.send(answer)?,
+                        }
+                    }
+                }
+                if lines.is_over && living.load(Ordering::Acquire) == 0 {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    fn wait_for(&self, child: Child<'_>, living: &AtomicUsize) {
+        let answer = child.finish();
+        // Who does not read has gone, which the connection sees.
+        let _ = self.send(answer);
+        living.fetch_sub(1, Ordering::AcqRel);
+        let _ = rustix::io::write(self.ended.as_fd(), &1u64.to_ne_bytes());
+    }
+
+    fn send(&self, answer: Answer) -> io::Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = self.stream;
+        stream.write_all(&answer.into_line()).inspect_err(|_| {
+            // Half an answer is none.
+            let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        })
+    }
+}
+
+fn too_long() -> Answer {
+    let mistake = Mistake::new(format!("longer than {MAX_REQUEST} bytes"));
+    let mistake = mistake.hint("share a directory with what is large, by `shared_dirs`");
+    Answer::refused(None, &Refusal::Invalid(vec![mistake]))
+}
+
+/// Lines as they come.
+#[derive(Default)]
+struct Lines {
+    held: Vec<u8>,
+    /// Whether the rest of a line that is too long is passed over.
+    is_skipping: bool,
+    /// Whether no more comes.
+    is_over: bool,
+}
+
+/// A line that is not blank.
+#[derive(Debug, Eq, PartialEq)]
+enum Line {
+    Whole(Vec<u8>),
+    TooLong,
+}
+
+impl Lines {
+    /// Reads what is there.
+    fn read(&mut self, mut stream: &UnixStream) -> io::Result<()> {
+        let mut buffer = [0; 16 << 10];
+        match stream.read(&mut buffer) {
+            Ok(0) => self.is_over = true,
+            Ok(length) => self.held.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Takes the next line. The last one may lack its end.
+    fn next(&mut self) -> Option<Line> {
+        loop {
+            let end = self.held.iter().position(|byte| *byte == b'\n');
+            let line = match end {
+                Some(end) => {
+                    let mut line: Vec<u8> = self.held.drain(..=end).collect();
+                    line.pop();
+                    line
+                }
+                None if self.is_over && !self.held.is_empty() => std::mem::take(&mut self.held),
+                None if self.held.len() > MAX_REQUEST => {
+                    self.held.clear();
+                    return (!std::mem::replace(&mut self.is_skipping, true)).then_some(Line::TooLong);
+                }
+                None => return None,
+            };
+            if std::mem::take(&mut self.is_skipping) || line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            return Some(if line.len() > MAX_REQUEST { Line::TooLong } else { Line::Whole(line) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(pieces: &[&[u8]]) -> Vec<Line> {
+        let mut lines = Lines::default();
+        let mut all = Vec::new();
+        for piece in pieces {
+            lines.held.extend_from_slice(piece);
+            all.extend(std::iter::from_fn(|| lines.next()));
+        }
+        lines.is_over = true;
+        all.extend(std::iter::from_fn(|| lines.next()));
+        all
+    }
+
+    #[test]
+    fn lines_are_put_together_and_the_last_needs_no_end() {
+        let whole = |text: &str| Line::Whole(text.into());
+        assert_eq!(lines(&[b"a", b"b\n\n \nc\nd"]), [whole("ab"), whole("c"), whole("d")]);
+        assert_eq!(lines(&[]), []);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_one_mistake_and_the_next_is_read() {
+        let piece = vec![b'x'; 100 << 10];
+        let pieces: Vec<&[u8]> = std::iter::repeat_n(&*piece, 8).chain([b"y\nz\n".as_slice()]).collect();
+        assert_eq!(lines(&pieces), [Line::TooLong, Line::Whole(b"z".to_vec())]);
+        let whole = [vec![b'x'; MAX_REQUEST + 1], b"\nz\n".to_vec()].concat();
+        assert_eq!(lines(&[&whole]), [Line::TooLong, Line::Whole(b"z".to_vec())]);
+    }
+}
