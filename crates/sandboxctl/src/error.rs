@@ -168,7 +168,6 @@ impl From<StartError> for CommandError {
     }
 }
 
-/// A sandbox that stays, and cannot be found or used.
 /// A state directory that cannot be used.
 impl From<StateError> for CommandError {
     fn from(error: StateError) -> Self {
@@ -176,6 +175,7 @@ impl From<StateError> for CommandError {
     }
 }
 
+/// A sandbox that stays, and cannot be found or used.
 impl From<SandboxError> for CommandError {
     fn from(error: SandboxError) -> Self {
         Self::of_sandbox(&error, &error)
@@ -188,9 +188,9 @@ impl CommandError {
             SandboxError::NotFound(_) => Self::message(Code::SandboxNotFound, message)
                 .hint("`sandboxctl ls --all` lists those that are there"),
             SandboxError::NameInUse { phase, .. } if phase.can_be_removed() => {
-                Self::message(Code::NameInUse, message).hint("`sandboxctl rm` removes it")
+                Self::message(Code::SandboxNameInUse, message).hint("`sandboxctl rm` removes it")
             }
-            SandboxError::NameInUse { .. } => Self::message(Code::NameInUse, message)
+            SandboxError::NameInUse { .. } => Self::message(Code::SandboxNameInUse, message)
                 .hint("`sandboxctl exec` runs commands in it; `create --reuse` uses it if it was made from the same"),
             SandboxError::Phase { phase, .. } => {
                 let failure = Self::message(Code::SandboxState, message);
@@ -318,7 +318,7 @@ pub(crate) fn of_engine(error: &EngineError) -> Code {
         EngineError::NoImage { .. } => Code::ImageMissing,
         EngineError::Pull { .. } => Code::ImageNotFetched,
         EngineError::Architecture { .. } | EngineError::NoPlatform { .. } => Code::ImageArchitecture,
-        EngineError::NameInUse { .. } => Code::NameInUse,
+        EngineError::NameInUse { .. } => Code::SandboxNameInUse,
         EngineError::DiskFull { .. } => Code::EngineDiskFull,
         EngineError::Runtime { .. } => Code::EngineRuntime,
         EngineError::Answer { .. } | EngineError::Refused { .. } | EngineError::Call { .. } => {

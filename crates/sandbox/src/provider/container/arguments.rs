@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use confine::mount::mountinfo;
 use confine::protocol::{Cover, RENDEZVOUS_ARGUMENT};
-use policy::config::defaults::HOME;
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Container, Execution, Network, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
+use policy::rules::rootfs::TMPFS_PATHS;
 use sha2::{Digest, Sha256};
 
 use super::directories::HeldDirectories;
@@ -23,9 +23,6 @@ use crate::provider::container::rendezvous;
 use crate::provider::mount_plan::HOSTNAME;
 use crate::state::client::Client;
 use crate::state::record::RunId;
-
-/// Where anything may be written until the sandbox ends.
-pub(super) const TMPFS_PATHS: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
 
 /// Lists where a tmpfs is in a container of this plan: everywhere but where a boundary takes the place.
 pub(super) fn tmpfs_paths(plan: &Plan) -> impl Iterator<Item = &'static str> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use confine::protocol::ExpectedMount;
 use policy::plan::{Container, Plan};
 use policy::rules::network::egress::DNS;
+use policy::rules::rootfs::TMPFS_PATHS;
 
 use super::arguments::{self, ContainerRequest, Life, Run};
 use super::directories::HeldDirectories;
@@ -107,8 +108,7 @@ impl Base {
     /// itself, once for each image. A container that is made for that goes with the record of this run.
     pub(super) fn refuse_unfit(&self, wanted: Wanted<'_>, id: &RunId) -> Result<(), StartError> {
         let guests = wanted.plan.boundaries.iter().map(|boundary| boundary.guest.clone());
-        let temporary =
-            arguments::TMPFS_PATHS.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
+        let temporary = TMPFS_PATHS.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
         let places: Vec<PathBuf> = guests.chain(temporary).chain(self.image.config.volumes()).collect();
         rootfs::refuse_unfit(&rootfs::ImageToCheck {
             engine: &self.engine,

@@ -12,11 +12,12 @@ use confine::protocol::{
     EXEC_ARGUMENT, ExecSpec, ExecUser, ProcessLimits, RENDEZVOUS_VARIABLE, Request, Shortage,
 };
 use nix::sys::signal::Signal;
+use policy::rules::rootfs::TMPFS_PATHS;
 use tracing::debug;
 
 use self::socket::ExecSocket;
 use super::find::{self, FoundSandbox};
-use super::{arguments, rendezvous};
+use super::rendezvous;
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::engine::kind::Rights;
@@ -66,7 +67,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
         user: if seen.user() == Some((0, 0)) { ExecUser::NamespaceRoot } else { ExecUser::Agent },
         // What the first command may write, whatever is configured here and now.
-        writable: arguments::TMPFS_PATHS.into_iter().chain(seen.writable()).map(PathBuf::from).collect(),
+        writable: TMPFS_PATHS.into_iter().chain(seen.writable()).map(PathBuf::from).collect(),
         grants: streams.grants().chain(terminal.iter().flat_map(OwnTerminal::grants)).collect(),
         terminal: terminal.as_ref().map(|terminal| terminal.first),
     };

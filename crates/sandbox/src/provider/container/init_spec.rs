@@ -69,7 +69,7 @@ pub(super) fn of(
         command,
         stay: None,
         sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
-        grants: init_spec::grants(plan, &arguments::TMPFS_PATHS)
+        grants: init_spec::grants(plan)
             .into_iter()
             .chain(streams.grants())
             .chain(terminal.into_iter().flat_map(OwnTerminal::grants))

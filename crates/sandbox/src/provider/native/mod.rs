@@ -21,7 +21,7 @@ use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
 use crate::provider::launch::{Launch, Launched, StayLaunch};
-use crate::provider::{idmap, init_spec, masks, mount_plan, staying};
+use crate::provider::{idmap, init_spec, masks, staying};
 use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
@@ -328,10 +328,7 @@ fn init_spec(
         command,
         stay: None,
         sockets: plan.sockets.iter().map(|socket| socket.guest.clone()).collect(),
-        grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))
-            .into_iter()
-            .chain(streams.grants())
-            .collect(),
+        grants: init_spec::grants(plan).into_iter().chain(streams.grants()).collect(),
         interception: None,
         git: plan.git.clone(),
         expected: Expectations {
