@@ -266,26 +266,26 @@ impl From<FindError> for CommandError {
                 let (code, remedy) = (of_engine(engine), engine.remedy());
                 remedy.into_iter().fold(Self::message(code, &error), Self::hint)
             }
-            FindError::Nowhere { asked, unasked, .. } if asked.is_empty() => {
+            FindError::Nowhere { queried, unreachable, .. } if queried.is_empty() => {
                 // One that is not installed says less than one that does not answer.
                 let is_there = |error: &&EngineError| !matches!(error, EngineError::NotInstalled { .. });
-                let first_failure = unasked.iter().find(is_there).or(unasked.first());
+                let first_failure = unreachable.iter().find(is_there).or(unreachable.first());
                 let code = first_failure.map_or(Code::SandboxNotFound, of_engine);
                 first_failure
                     .and_then(EngineError::remedy)
                     .into_iter()
                     .fold(Self::message(code, &error), Self::hint)
             }
-            FindError::Nowhere { asked, unasked, .. } => {
-                let (asked, unasked) = (names(asked), unasked.iter().map(ToString::to_string));
-                let listing = asked.iter().map(|engine| {
+            FindError::Nowhere { queried, unreachable, .. } => {
+                let (queried, unreachable) = (names(queried), unreachable.iter().map(ToString::to_string));
+                let listing = queried.iter().map(|engine| {
                     format!(
                         "`{engine} ps --filter label=sandbox.managed` lists those that run; `run --name` names one"
                     )
                 });
                 let failure = Self::message(Code::SandboxNotFound, &error);
-                let failure =
-                    failure.details(json!({ "queried": asked, "unreachable": unasked.collect::<Vec<_>>() }));
+                let failure = failure
+                    .details(json!({ "queried": queried, "unreachable": unreachable.collect::<Vec<_>>() }));
                 listing
                     .fold(failure, Self::hint)
                     .hint("`sandboxctl ls` lists those that stay, and `create` makes one")

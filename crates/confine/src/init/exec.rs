@@ -53,7 +53,7 @@ pub(super) fn run_for_client(session: OwnedFd, supervised: &Supervised<'_>) -> u
     let mut session = ControlSocket::from(session);
     match receive(&mut session) {
         Ok(Some((request, passed))) => {
-            // From here on, a client that hears nothing more knows that all of it was killed.
+            // From here on, a client that receives nothing more knows that all of it was killed.
             let _ = session.send(&Event::Ready, &[]);
             let ExecRequest { command, timeout, client } = request;
             run(session, command, passed, Life { timeout, client }, supervised)
@@ -168,7 +168,7 @@ enum Deadline {
     None,
     /// It ends then.
     At(Instant),
-    /// It was told to end, and is killed then.
+    /// It was requested to end, and is killed then.
     Killed(Instant),
 }
 
@@ -219,7 +219,7 @@ impl Running {
                 }
                 Deadline::None | Deadline::At(_) | Deadline::Killed(_) => {}
             }
-            // What was told to end has the time to.
+            // What was requested to end has the time to.
             let is_ending = matches!(deadline, Deadline::Killed(_)) && reap::has_children();
             if let (Some(ending), false, true) = (self.ending, is_ending, self.session.is_some()) {
                 deadline = Deadline::None;

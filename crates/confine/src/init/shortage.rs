@@ -13,7 +13,7 @@ use crate::protocol::Shortage;
 const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 
 /// Lists what there was not enough of.
-pub(super) fn look() -> impl Iterator<Item = Shortage> {
+pub(super) fn detect() -> impl Iterator<Item = Shortage> {
     let memory = (cgroup::oom_kills() > 0).then_some(Shortage::Memory);
     let full = TMPFS_PATHS.iter().map(Path::new).filter(|path| is_full_tmpfs(path));
     let network = looked_for_network().then_some(Shortage::Network);

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use tar::{Archive, Entry, EntryType};
 
 use super::destination::{Destination, Top};
-use super::entry::{Copied, Kind, MAX_DEPTH, MODE, TreeError, draft, look, names, open_directory, remove};
+use super::entry::{Copied, Kind, MAX_DEPTH, MODE, TreeError, draft, names, open_directory, remove, stat};
 
 /// The mode of a directory that no stream names.
 const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
@@ -73,7 +73,7 @@ impl Drop for Unpacked {
 pub fn unpack(to: Destination, stream: impl Read) -> Result<Unpacked, TreeError> {
     let Destination { directory, mut top, kind, umask } = to;
     let draft = match (&top, kind) {
-        (Top::Named(name), Kind::Directory) if look(&directory, name).is_err() => {
+        (Top::Named(name), Kind::Directory) if stat(&directory, name).is_err() => {
             Some((draft().map_err(TreeError::at(name))?, name.clone()))
         }
         _ => None,

@@ -23,7 +23,7 @@ pub struct Provider {
 /// One form of a provider's credentials.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CredentialForm {
-    /// How a value of this form begins, which tells it from others.
+    /// How a value of this form begins, which distinguishes it from others.
     pub prefix: &'static str,
     /// How a token begins that stands for one inside: clients look at that.
     pub token_prefix: &'static str,

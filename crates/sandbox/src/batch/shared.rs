@@ -111,7 +111,7 @@ impl<T, R> Shared<T, R> {
     pub(super) fn join(&self) {
         let workers = std::mem::take(&mut self.lock().workers);
         for worker in workers {
-            // Its panics are caught where they can be told from others.
+            // Its panics are caught where they can be distinguished from others.
             let _ = worker.join();
         }
         if let Some(panic) = self.lock().panic.take() {
@@ -139,7 +139,7 @@ impl<T, R> Shared<T, R> {
         self.end(state, cancelled);
     }
 
-    /// Cancels everything, of which nobody wants to hear any more, and waits until nothing runs.
+    /// Cancels everything, of which nobody wants a result any more, and waits until nothing runs.
     pub(super) fn abandon(&self) {
         self.lock().is_abandoned = true;
         self.cancel_all();
@@ -219,7 +219,7 @@ impl<T: Send + Sync + 'static, R: Send + 'static> Shared<T, R> {
         }
         let was_cancelled = state.schedule.is_cancelled();
         let id = state.schedule.submit(task);
-        // Whoever has waited for this hears of it among the results.
+        // Whoever has waited for this finds it among the results.
         let cancelled = was_cancelled.then(|| state.schedule.cancel(id));
         match cancelled {
             Some(cancelled) => this.end(state, cancelled),

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_for_where_it_lies_is_told_from_what_is_for_its_name() {
+    fn what_is_hidden_for_where_it_lies_is_distinguished_from_what_is_for_its_name() {
         let top = tempfile::tempdir().unwrap();
         fs::create_dir_all(top.path().join("config/secrets/.env")).unwrap();
         fs::create_dir_all(top.path().join("a/secrets")).unwrap();

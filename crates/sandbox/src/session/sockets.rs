@@ -37,7 +37,7 @@ const HELD: usize = 64 << 10;
 /// How many times as much is copied in one direction before others have their turn.
 const TURNS: usize = 16;
 
-/// How long to wait for what nothing tells: a service whose queue of connections was full, or descriptors that this process can have
+/// How long to wait for what nothing signals: a service whose queue of connections was full, or descriptors that this process can have
 /// again.
 const RETRY: Duration = Duration::from_millis(20);
 

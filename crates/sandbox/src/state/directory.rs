@@ -328,7 +328,7 @@ impl StateDir {
     ) -> Result<Option<T>, StateError> {
         let path = self.short_path(name);
         match acting::as_peer(self.owner, || UnixStream::connect(path).map(speak)) {
-            Ok(said) => Ok(Some(said)),
+            Ok(value) => Ok(Some(value)),
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) =>
             {
@@ -339,7 +339,7 @@ impl StateDir {
     }
 
     /// Returns whether somebody listens on a socket.
-    pub(crate) fn is_heard(&self, name: &str) -> Result<bool, StateError> {
+    pub(crate) fn is_listening(&self, name: &str) -> Result<bool, StateError> {
         Ok(self.speak(name, drop)?.is_some())
     }
 

@@ -98,7 +98,7 @@ mod tests {
     use crate::host::identity::Identity;
 
     #[test]
-    fn places_are_kept_and_told_apart() {
+    fn places_are_kept_and_distinguished() {
         let top = tempfile::tempdir().unwrap();
         let store = InForce::new(StateDir::open(&top.path().join("state"), Identity::own()).unwrap());
         let [file, repository] = [Place::File("/a".into()), Place::Repository("/a".into())];

@@ -119,7 +119,7 @@ pub enum Phase {
     Creating,
     /// It can be used.
     Running,
-    /// Its processes are stopped until it is told otherwise.
+    /// Its processes are stopped until they are let go on.
     Paused,
     /// Nothing of it runs any more. Its logs and how it has ended can be read.
     Stopped,
@@ -131,7 +131,7 @@ impl Phase {
         self == Self::Running
     }
 
-    /// Returns whether it can be told to end.
+    /// Returns whether it can be stopped.
     pub fn can_stop(self) -> bool {
         matches!(self, Self::Running | Self::Paused)
     }

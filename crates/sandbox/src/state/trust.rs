@@ -179,13 +179,13 @@ pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
 }
 
 /// Reads the same by another path, such as one from the working directory.
-pub fn read_by(way: &Path, path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
+pub fn read_by(reached: &Path, path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
     let failed = |source| TrustError::Read { path: path.into(), source };
     let _acting = ActingAs::user(caller).map_err(failed)?;
-    let Some(mut file) = open_regular(CWD, way, Links::Followed).map_err(failed)? else {
+    let Some(mut file) = open_regular(CWD, reached, Links::Followed).map_err(failed)? else {
         return Err(TrustError::NotConfiguration { path: path.into(), what: "no regular file" });
     };
-    // Which file it is, is asked of what was opened: links may lead elsewhere by now.
+    // Which file it is, is read from what was opened: links may lead elsewhere by now.
     let resolved = beneath::path_of(&file).map_err(|errno| failed(errno.into()))?;
     let metadata = file.metadata().map_err(failed)?;
     if metadata.uid() != caller.uid && metadata.uid() != 0 {

@@ -1,4 +1,4 @@
-//! What a container is made from: an engine that answers, the image that it has, and who the agent is.
+//! What a container is made from: an engine that answers, the image that it has, and the identity of the agent.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,10 +17,10 @@ use super::started::Started;
 use super::unsupported;
 use crate::boundary::protect::mounts::Mounts;
 use crate::engine::error::EngineError;
+use crate::engine::error_patterns::FailureCause;
 use crate::engine::image::Image;
 use crate::engine::kind::EngineKind;
 use crate::engine::surroundings::Surroundings;
-use crate::engine::words::FailureCause;
 use crate::engine::{self, Engine, image};
 use crate::host::clock::now;
 use crate::host::identity::Identity;
@@ -84,7 +84,7 @@ impl Base {
         let kind = EngineKind::of(plan.provider);
         let engine = Engine::find(kind, engines)?;
 
-        // 3. Who the agent is, on the host and inside.
+        // 3. The identity of the agent, on the host and inside.
         let user = identity::choose(&engine, container, caller, locks)?;
         unsupported::refuse_no_exec(plan, kind, user.mounter)?;
 
@@ -148,7 +148,7 @@ impl Base {
         }
     }
 
-    /// Returns what the engine is asked for.
+    /// Returns what is requested of the engine.
     pub(super) fn request<'a>(
         &'a self,
         wanted: Wanted<'a>,
@@ -175,7 +175,7 @@ impl Base {
         })
     }
 
-    /// Has the engine make the container and start PID 1 in it, and waits until that has come to meet us.
+    /// Has the engine make the container and start PID 1 in it, and waits until that has connected to the rendezvous.
     pub(super) fn start<'a>(
         &'a self,
         wanted: Wanted<'a>,

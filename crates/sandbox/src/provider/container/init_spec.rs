@@ -54,7 +54,7 @@ pub(super) fn of(
     terminal: Option<&OwnTerminal>,
     mounts: Vec<ExpectedMount>,
 ) -> Result<InitSpec, StartError> {
-    // Whose users they are, the socket of PID 1 has told.
+    // The socket of PID 1 has shown whose users they are.
     let names = Expectations::NAMESPACES.into_iter().filter(|(_, layer)| *layer != Layer::User);
     let namespaces: io::Result<Vec<_>> =
         names.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?))).collect();

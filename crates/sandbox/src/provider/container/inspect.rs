@@ -8,8 +8,8 @@ use serde::de::Error as _;
 
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
+use crate::engine::error_patterns::FailureCause;
 use crate::engine::image::{describes, or_none};
-use crate::engine::words::FailureCause;
 use crate::provider::container::arguments::{self, Run};
 use crate::provider::container::rendezvous;
 use crate::state::record::RunId;
@@ -67,7 +67,7 @@ struct ContainerMount {
 #[serde(rename_all = "PascalCase")]
 struct HostConfig {
     tmpfs: Option<BTreeMap<String, String>>,
-    /// What was asked for, and not by the image. Podman has none of it.
+    /// What was requested, and not by the image. Podman has none of it.
     mounts: Option<Vec<RequestedMount>>,
 }
 
@@ -124,11 +124,11 @@ impl ContainerInspect {
     /// where it is to be.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &str> {
         // What the image wants of its own is not the agent's: nothing bounds it.
-        let is_asked_for = move |mount: &ContainerMount| {
-            self.host_config.mounts.iter().flatten().any(|asked| asked.target == mount.destination)
+        let is_requested = move |mount: &ContainerMount| {
+            self.host_config.mounts.iter().flatten().any(|requested| requested.target == mount.destination)
         };
         let is_the_agents = move |mount: &&ContainerMount| {
-            mount.writable && (mount.r#type != "volume" || is_asked_for(mount))
+            mount.writable && (mount.r#type != "volume" || is_requested(mount))
         };
         let mounts = self.mounts.iter().filter(is_the_agents).map(|mount| &mount.destination);
         let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys);

@@ -33,7 +33,7 @@ use crate::state::directory::StateDir;
 use crate::state::pool::{Claim, Pool, Temperature};
 use crate::state::record::{RunId, Runs};
 use crate::state::sandboxes::StartedRecord;
-use crate::state::walks::Walks;
+use crate::state::walk_cache::Walks;
 
 mod arguments;
 mod base;
@@ -146,7 +146,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let mut egress =
         EgressProxy::start(plan, egress, &user.agent, secrets.take_routes(), &state_directory, &id)?;
 
-    // 8. The engine makes the container and starts PID 1 in it, which comes to meet us. One that was taken has one already.
+    // 8. The engine makes the container and starts PID 1 in it, which connects to the rendezvous. One that was taken has one already.
     let leave = || boundaries.leave_record();
     let (mut started, _listener, taken, rendezvous, init) =
         if let Some(Member { taken, control, rendezvous }) = member {
@@ -180,7 +180,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     }
 
     // 10. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
-    //    ended this process; PID 1 finds nobody to meet then, and the engine removes the container.
+    //    ended this process; PID 1 finds nobody at the rendezvous then, and the engine removes the container.
     let signals = Signals::block().map_err(StartError::step("blocking signals"))?;
 
     refuse_deserted(parent)?;
@@ -279,7 +279,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let egress = egress.and_then(|egress| egress.finish(notice));
     let last = boundaries.close(notice);
     let mut ended = ended?;
-    ended.tell_shortages(plan, notice);
+    ended.warn_of_shortages(plan, notice);
     last.complete(&mut ended.report);
     let oom_killed = oom_killed(&ended.shortages, &ended.report);
     Ok(Launched::ended(Outcome {

@@ -2,7 +2,7 @@
 //! it goes on from there, with boundaries that were searched now.
 //!
 //! What an engine mounts it mounts when it makes the container. So a container is taken only by a plan for which the engine would be
-//! told the same, and only where the same files are to be protected, hidden and masked in it; PID 1 then looks whether they are.
+//! given the same, and only where the same files are to be protected, hidden and masked in it; PID 1 then looks whether they are.
 
 use std::fs;
 use std::io::{self, Read};
@@ -33,13 +33,13 @@ use crate::session::error::StartError;
 use crate::state::directory::{StateDir, StateError};
 use crate::state::pool::{Pool, PoolKey, PoolStart, TakenWarm, Temperature, WarmRecord, WarmVersion};
 use crate::state::record::{RunId, Runs};
-use crate::state::walks::Walks;
+use crate::state::walk_cache::Walks;
 
 /// How long a PID 1 that waits may take to answer. It has nothing else to do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How much PID 1 says before its end, at most.
-const MAX_SAID: u64 = 1 << 20;
+/// How much PID 1 sends before its end, at most.
+const MAX_SENT: u64 = 1 << 20;
 
 /// The program that this process runs: PID 1 of another build speaks another protocol.
 const PROGRAM: &str = "/proc/self/exe";
@@ -140,7 +140,7 @@ pub(in crate::provider) fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
     let _filling = pool.begin_filling()?;
     let mut made = 0;
     loop {
-        // Each has its own agent, where that is nobody on the host.
+        // Each has an agent of its own, where that has an unallocated uid.
         let base = Base::find(wanted, engines, notice)?;
         let key = key(&base, wanted)?;
 
@@ -210,7 +210,7 @@ fn end(pool: &Pool, record: &WarmRecord, own: &Path) -> Result<bool, StartError>
         let ended = stream
             .set_read_timeout(Some(PATIENCE))
             .and_then(|()| stream.shutdown(Shutdown::Write))
-            .and_then(|()| io::copy(&mut stream.take(MAX_SAID), &mut io::sink()));
+            .and_then(|()| io::copy(&mut stream.take(MAX_SENT), &mut io::sink()));
         ended.map_err(StartError::step("ending a container that waits"))?;
     }
     rendezvous::forget(own, &record.id).map_err(StartError::step("removing a rendezvous directory"))?;
@@ -252,7 +252,7 @@ fn add(
     let mut expect = |request: &Request, descriptors: &[BorrowedFd<'_>], event: fn(&Event) -> bool| {
         control.send(request, descriptors).map_err(waiting)?;
         match control.receive().map_err(waiting)? {
-            Some(said) if event(&said) => Ok(()),
+            Some(received) if event(&received) => Ok(()),
             _ => Err(waiting(io::ErrorKind::UnexpectedEof.into())),
         }
     };
@@ -269,7 +269,7 @@ fn add(
     Ok(())
 }
 
-/// Returns what two containers have in common of which one can be taken for the other: this program, the engine, and what that is told.
+/// Returns what two containers have in common of which one can be taken for the other: this program, the engine, and what that is given.
 fn key(base: &Base, wanted: Wanted<'_>) -> Result<PoolKey, StartError> {
     let failed = StartError::step("looking for a container that waits");
     let mut text = Vec::new();

@@ -37,7 +37,7 @@ use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RunId, Runs};
 use crate::state::sandboxes::{FirstCommand, StartedRecord};
-use crate::state::walks::Walks;
+use crate::state::walk_cache::Walks;
 
 pub mod early;
 mod limits;
@@ -149,7 +149,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         let held = staying::held(&stay, &new, [boundaries.lock(), agent.lock(), lifeline]);
         let kills = limits.kill_counter();
         let kills = kills.as_ref().and_then(KillCounter::file);
-        let source = kills.map_or(KillSource::Nobody, |_| KillSource::Descriptor);
+        let source = kills.map_or(KillSource::Uncounted, |_| KillSource::Descriptor);
         let spec = InitSpec { stay: Some(staying::spec(stay, held.len(), source)?), ..spec };
         let own = staying::descriptors(&new, kills, &held, &streams.logged);
         let port = egress.as_mut().and_then(EgressProxy::take_port);
@@ -228,7 +228,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     }
     let mut ended = ended?;
     ended.shortages.extend(has_run_out_of_memory.then_some(Shortage::Memory));
-    ended.tell_shortages(plan, notice);
+    ended.warn_of_shortages(plan, notice);
     last.complete(&mut ended.report);
     let oom_killed = oom_killed(&ended.shortages, &ended.report);
     let detected = last.detected;

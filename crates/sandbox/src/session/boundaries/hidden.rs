@@ -64,8 +64,8 @@ impl FoundThrough {
         self.directories.extend(path.ancestors().skip(1).map(Path::to_path_buf));
     }
 
-    /// Adds everything on the way that a link leads.
-    fn add_way(&mut self, link: &Path) {
+    /// Adds everything that a link leads through.
+    fn add_traversed(&mut self, link: &Path) {
         for place in traversed_paths(link).0 {
             self.add_above(&place);
             match place.symlink_metadata() {
@@ -110,7 +110,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
             search.placed.iter().for_each(|path| through.add_above(&boundary.host.join(path)));
             let lead = |link: &PathBuf| {
                 let led_to = led_to(root, link, boundary)?;
-                through.add_way(&boundary.host.join(link));
+                through.add_traversed(&boundary.host.join(link));
                 Some(led_to)
             };
             search.links.iter().filter_map(lead).collect()

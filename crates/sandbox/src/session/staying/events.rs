@@ -55,7 +55,7 @@ pub struct EventStream<'a> {
     /// Which have a directory that is watched, and whether their note is.
     watched: BTreeMap<RunId, Watched>,
     living: BTreeMap<RunId, Living>,
-    /// Sandboxes whose records cannot be read, of which somebody was told.
+    /// Sandboxes whose records cannot be read, of which somebody was notified.
     unreadable: BTreeSet<String>,
     is_over: bool,
 }

@@ -316,7 +316,7 @@ impl Running {
 
     fn send(&mut self, request: &Request) -> Result<(), StartError> {
         match self.control.send(request, &[]) {
-            // It has ended, which whoever waits is told.
+            // It has ended, of which whoever waits is notified.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             sent => sent.map_err(StartError::step("sending a request to PID 1")),
         }

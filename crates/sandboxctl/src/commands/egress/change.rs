@@ -47,20 +47,21 @@ pub(super) fn allow(ui: &Ui, context: &Context, args: &EgressAllowArgs) -> Resul
     let seconds = time.map(|time| time.as_secs().max(1));
     let request = EgressRequest::Allow { hosts: hosts(&args.hosts)?, seconds };
     let until = args.time.as_ref().map_or_else(|| "until it ends".to_owned(), |time| format!("for {time}"));
-    let said = format!("{} may be reached from {}, {until}\n", args.hosts.join(", "), args.name);
-    send(ui, context, &args.name, &request, |_| said)
+    let message = format!("{} may be reached from {}, {until}\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| message)
 }
 
 pub(super) fn deny(ui: &Ui, context: &Context, args: &EgressDenyArgs) -> Result<ExitCode, CommandError> {
     let request = EgressRequest::Deny { hosts: hosts(&args.hosts)? };
-    let said = format!("{} may not be reached from {}\n", args.hosts.join(", "), args.name);
-    send(ui, context, &args.name, &request, |_| said)
+    let message = format!("{} may not be reached from {}\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| message)
 }
 
 pub(super) fn forget(ui: &Ui, context: &Context, args: &EgressForgetArgs) -> Result<ExitCode, CommandError> {
     let request = EgressRequest::Forget { hosts: hosts(&args.hosts)? };
-    let said = format!("{}: the rules that {} started with hold again\n", args.hosts.join(", "), args.name);
-    send(ui, context, &args.name, &request, |_| said)
+    let message =
+        format!("{}: the rules that {} started with hold again\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| message)
 }
 
 pub(super) fn list(ui: &Ui, context: &Context, name: Option<&str>) -> Result<ExitCode, CommandError> {
