@@ -39,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const BLIND: i32 = 125;
 
 /// What a supervisor is given.
-pub(super) struct Supervised<'a> {
+pub(super) struct ExecSupervision<'a> {
     /// What all commands of the sandbox are put into.
     pub(super) cgroups: &'a [OwnedFd],
     pub(super) neighbours: Neighbours,
@@ -49,7 +49,7 @@ pub(super) struct Supervised<'a> {
 
 /// Receives what a client requests, and supervises it. The returned code is that of the supervisor's process: 0 says that it has
 /// left nothing.
-pub(super) fn run_for_client(session: OwnedFd, supervised: &Supervised<'_>) -> u8 {
+pub(super) fn run_for_client(session: OwnedFd, supervised: &ExecSupervision<'_>) -> u8 {
     let mut session = ControlSocket::from(session);
     match receive(&mut session) {
         Ok(Some((request, passed))) => {
@@ -77,7 +77,7 @@ pub(super) fn run_first(
     session: ControlSocket,
     command: CommandSpec,
     passed: Vec<OwnedFd>,
-    supervised: &Supervised<'_>,
+    supervised: &ExecSupervision<'_>,
 ) -> u8 {
     let life = Life { timeout: None, client: ExecClient::Attached };
     run(session, command, passed, life, supervised)
@@ -108,7 +108,7 @@ fn run(
     command: CommandSpec,
     passed: Vec<OwnedFd>,
     life: Life,
-    supervised: &Supervised<'_>,
+    supervised: &ExecSupervision<'_>,
 ) -> u8 {
     let prepared = prepare();
     // What was killed before is not this command's.

@@ -18,7 +18,7 @@ use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid};
 
 use super::descriptors::Descriptors;
-use super::exec::{self, Supervised, timespec};
+use super::exec::{self, ExecSupervision, timespec};
 use super::files;
 use super::listeners::ProxyListeners;
 use super::logs::LogPump;
@@ -460,7 +460,7 @@ impl Staying {
     }
 
     /// Forks a supervisor.
-    fn supervise(&mut self, run: impl FnOnce(&Supervised<'_>) -> u8) -> io::Result<()> {
+    fn supervise(&mut self, run: impl FnOnce(&ExecSupervision<'_>) -> u8) -> io::Result<()> {
         if let Some(pid) = sys::fork_single_threaded(Machine::Real)? {
             self.children.push(pid);
             self.idle_since = None;
@@ -473,7 +473,7 @@ impl Staying {
         self.logs.clear();
         self.first = None;
         let supervised =
-            Supervised { cgroups: &self.cgroups, neighbours: self.neighbours, kills: &self.kills };
+            ExecSupervision { cgroups: &self.cgroups, neighbours: self.neighbours, kills: &self.kills };
         sys::exit_now(i32::from(run(&supervised)))
     }
 

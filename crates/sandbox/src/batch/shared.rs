@@ -20,12 +20,12 @@ pub struct Finished<T, R> {
     /// The task.
     pub task: Arc<Task<T>>,
     /// How it ended.
-    pub end: End<R>,
+    pub end: TaskEnd<R>,
 }
 
 /// How a task, or an attempt at it, has ended.
 #[derive(Debug)]
-pub enum End<R> {
+pub enum TaskEnd<R> {
     /// It was run.
     Attempt {
         /// Which attempt it was, from 1.
@@ -73,7 +73,7 @@ impl<T, R> State<T, R> {
     /// Adds to the results what was cancelled while it waited. Returns what is to be ended.
     fn cancelled(&mut self, cancelled: Cancelled<T>) -> Vec<Arc<Cancellation>> {
         let waiting = cancelled.waiting.into_iter();
-        self.results.extend(waiting.map(|(id, task)| Finished { id, task, end: End::Cancelled }));
+        self.results.extend(waiting.map(|(id, task)| Finished { id, task, end: TaskEnd::Cancelled }));
         cancelled.running
     }
 }
@@ -178,7 +178,7 @@ impl<T, R> Shared<T, R> {
                 Ok((ending, result)) => {
                     let (then, cancelled) = state.schedule.finish(&attempt, ending);
                     let Attempt { id, number, task, .. } = attempt;
-                    let end = End::Attempt { number, result, then };
+                    let end = TaskEnd::Attempt { number, result, then };
                     state.results.push_back(Finished { id, task, end });
                     cancelled
                 }
@@ -265,7 +265,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
 
-    use crate::batch::{Batch, Canceller, End, Ending, Limits, OnFailure, Retries, SubmitError, Task, Then};
+    use crate::batch::{
+        Batch, Canceller, Ending, Limits, OnFailure, Retries, SubmitError, Task, TaskEnd, Then,
+    };
 
     fn limits(running: usize, waiting: usize) -> Limits {
         let some = |number| NonZeroUsize::new(number).unwrap();
@@ -291,7 +293,7 @@ mod tests {
         }
         drop(queue);
         let mut next = || match batch.next().unwrap().end {
-            End::Attempt { result, number: 1, then: Then::Done } => result,
+            TaskEnd::Attempt { result, number: 1, then: Then::Done } => result,
             end => panic!("{end:?}"),
         };
         assert_eq!(next(), "fast");
@@ -349,7 +351,7 @@ mod tests {
         let mut ends: Vec<_> = batch
             .by_ref()
             .map(|finished| {
-                let is_run = matches!(finished.end, End::Attempt { then: Then::Cancelled, .. });
+                let is_run = matches!(finished.end, TaskEnd::Attempt { then: Then::Cancelled, .. });
                 (finished.task.payload, is_run)
             })
             .collect();
@@ -366,9 +368,9 @@ mod tests {
         starts.recv().unwrap();
         let canceller = batch.canceller();
         assert!(canceller.cancel(second));
-        assert!(matches!(batch.next().unwrap().end, End::Cancelled));
+        assert!(matches!(batch.next().unwrap().end, TaskEnd::Cancelled));
         assert!(canceller.cancel(first));
-        assert!(matches!(batch.next().unwrap().end, End::Attempt { then: Then::Cancelled, .. }));
+        assert!(matches!(batch.next().unwrap().end, TaskEnd::Attempt { then: Then::Cancelled, .. }));
         assert!(!canceller.cancel(first));
         let third = queue.submit(task("c")).unwrap();
         starts.recv().unwrap();
@@ -432,7 +434,7 @@ mod tests {
         queue.submit(task("a")).unwrap();
         queue.submit(task("b")).unwrap();
         for finished in batch {
-            assert!(matches!(finished.end, End::Cancelled));
+            assert!(matches!(finished.end, TaskEnd::Cancelled));
         }
     }
 }

@@ -118,7 +118,7 @@ pub struct Store(StateDir);
 
 /// Where a search for a project's file has ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum SearchEnd {
     /// At this file.
     File(PathBuf),
     /// After this directory, which is a repository without one.
@@ -131,7 +131,7 @@ pub struct Searched {
     /// The file that counts.
     pub file: Option<PathBuf>,
     /// Where the search has ended, unless it was at the home directory or the root.
-    pub end: Option<Place>,
+    pub end: Option<SearchEnd>,
     /// Files further up, which do not count, the nearest first.
     pub above: Vec<PathBuf>,
 }
@@ -162,11 +162,11 @@ pub fn find(
             if searched.end.is_some() {
                 searched.above.push(path);
             } else {
-                searched.end = Some(Place::File(path.clone()));
+                searched.end = Some(SearchEnd::File(path.clone()));
                 searched.file = Some(path);
             }
         } else if searched.end.is_none() && is_there(".git") {
-            searched.end = Some(Place::Repository(above.into()));
+            searched.end = Some(SearchEnd::Repository(above.into()));
         }
         up.push("..");
     }

@@ -8,7 +8,7 @@ use std::thread;
 
 use anyhow::Context as _;
 use sandbox::batch::{
-    Attempt, Batch, End, Ending, Finished, Limits, OnFailure, Queue, SubmitError, Task, Then,
+    Attempt, Batch, Ending, Finished, Limits, OnFailure, Queue, SubmitError, Task, TaskEnd, Then,
 };
 use sandbox::host::terminal::Signals;
 
@@ -196,8 +196,8 @@ impl Output<'_> {
     fn finished(&mut self, finished: Finished<Line, Outcome>) -> Result<(), CommandError> {
         let line = &finished.task.payload;
         let (number, Outcome { ending, mut object, stderr }, then) = match finished.end {
-            End::Cancelled => return self.cancelled(line),
-            End::Attempt { number, result, then } => (number, result, then),
+            TaskEnd::Cancelled => return self.cancelled(line),
+            TaskEnd::Attempt { number, result, then } => (number, result, then),
         };
         self.progress.clear();
         self.progress.pass_on(&stderr);

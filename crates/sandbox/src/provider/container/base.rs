@@ -35,7 +35,7 @@ const EACH_VOLUME: Duration = Duration::from_millis(500);
 
 /// Who wants a container, and of what.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedContainer<'a> {
     pub(super) plan: &'a Plan,
     pub(super) container: &'a Container,
     pub(super) caller: Identity,
@@ -48,7 +48,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// What a container is made from.
-pub(super) struct Base {
+pub(super) struct ContainerBase {
     pub(super) engine: Engine,
     pub(super) user: ContainerUser,
     pub(super) image: Image,
@@ -64,21 +64,21 @@ pub(super) struct Making<'a> {
     pub(super) life: Life,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedContainer<'a> {
     /// Returns the run of this id.
     pub(super) fn run(self, id: &'a RunId) -> Run<'a> {
         Run { id, owner: self.caller.uid, state: self.state, own: self.own }
     }
 }
 
-impl Base {
+impl ContainerBase {
     /// Finds the engine, chooses the agent, and has the image fetched if it is to be.
     pub(super) fn find(
-        wanted: Wanted<'_>,
+        wanted: WantedContainer<'_>,
         engines: &Surroundings,
         notice: &mut dyn FnMut(Notice),
     ) -> Result<Self, StartError> {
-        let Wanted { plan, container, caller, locks, .. } = wanted;
+        let WantedContainer { plan, container, caller, locks, .. } = wanted;
 
         // 2. An engine that answers.
         let kind = EngineKind::of(plan.provider);
@@ -106,7 +106,7 @@ impl Base {
 
     /// Refuses an image with something in the way of what the engine mounts. What the engine would reach for is looked at by the engine
     /// itself, once for each image. A container that is made for that goes with the record of this run.
-    pub(super) fn refuse_unfit(&self, wanted: Wanted<'_>, id: &RunId) -> Result<(), StartError> {
+    pub(super) fn refuse_unfit(&self, wanted: WantedContainer<'_>, id: &RunId) -> Result<(), StartError> {
         let guests = wanted.plan.boundaries.iter().map(|boundary| boundary.guest.clone());
         let temporary = TMPFS_PATHS.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
         let places: Vec<PathBuf> = guests.chain(temporary).chain(self.image.config.volumes()).collect();
@@ -139,7 +139,7 @@ impl Base {
     /// Opens what the engine is to mount by descriptors of this process.
     pub(super) fn held(
         &self,
-        wanted: Wanted<'_>,
+        wanted: WantedContainer<'_>,
         protected: &[Mounts],
     ) -> Result<HeldDirectories, StartError> {
         match self.user.mounter {
@@ -151,11 +151,11 @@ impl Base {
     /// Returns what is requested of the engine.
     pub(super) fn request<'a>(
         &'a self,
-        wanted: Wanted<'a>,
+        wanted: WantedContainer<'a>,
         id: &'a RunId,
         making: &Making<'a>,
     ) -> Result<ContainerRequest<'a>, StartError> {
-        let Wanted { plan, container, .. } = wanted;
+        let WantedContainer { plan, container, .. } = wanted;
         Ok(ContainerRequest {
             kind: self.engine.kind(),
             plan,
@@ -178,7 +178,7 @@ impl Base {
     /// Has the engine make the container and start PID 1 in it, and waits until that has connected to the rendezvous.
     pub(super) fn start<'a>(
         &'a self,
-        wanted: Wanted<'a>,
+        wanted: WantedContainer<'a>,
         id: &'a RunId,
         making: &Making<'_>,
         listener: &RendezvousListener,

@@ -10,7 +10,7 @@ use crate::engine::kind::EngineKind;
 use crate::engine::{self, Engine};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::provider::container::inspect::{ContainerInspect, Phase, inspect};
+use crate::provider::container::inspect::{ContainerInspect, ContainerPhase, inspect};
 use crate::provider::container::{arguments, rendezvous};
 use crate::state::pool::Pool;
 use crate::state::record::RunId;
@@ -166,15 +166,15 @@ fn find_labelled(
             let Some(inspected) = inspect(engine, id)? else { continue };
             let Some(run) = inspected.run_id(query.own) else { continue };
             match inspected.phase() {
-                Phase::Runs => {
+                ContainerPhase::Runs => {
                     let (id, name) = (id.to_owned(), name.to_owned());
                     let (engine, place) = (engine.clone(), rendezvous::path_of(query.own, &run));
                     let workdir = None;
                     return Ok(Some(FoundSandbox { engine, id, run, place, inspected, name, workdir }));
                 }
                 // Our PID 1 is faster than the engine's books.
-                Phase::Starts => starting = true,
-                Phase::Ended => {}
+                ContainerPhase::Starts => starting = true,
+                ContainerPhase::Ended => {}
             }
         }
         if !starting || until.is_over() {

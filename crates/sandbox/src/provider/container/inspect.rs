@@ -35,12 +35,12 @@ pub(crate) struct ContainerInspect {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct ContainerState {
-    status: Phase,
+    status: ContainerPhase,
 }
 
 /// How far a container is, by the words of both engines' interfaces.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
-pub(super) enum Phase {
+pub(super) enum ContainerPhase {
     /// It runs, or its processes are held up.
     #[serde(rename = "running", alias = "paused")]
     Runs,
@@ -136,7 +136,7 @@ impl ContainerInspect {
     }
 
     /// Returns how far it is.
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> ContainerPhase {
         self.state.status
     }
 
@@ -174,11 +174,14 @@ mod tests {
 
     #[test]
     fn a_phase_is_known_by_the_words_of_both_engines() {
-        let phase = |word: &str| serde_json::from_value::<Phase>(word.into()).unwrap();
+        let phase = |word: &str| serde_json::from_value::<ContainerPhase>(word.into()).unwrap();
         for (words, meant) in [
-            (&["running", "paused"][..], Phase::Runs),
-            (&["exited", "stopped", "dead"], Phase::Ended),
-            (&["created", "configured", "initialized", "restarting", "removing", "stopping"], Phase::Starts),
+            (&["running", "paused"][..], ContainerPhase::Runs),
+            (&["exited", "stopped", "dead"], ContainerPhase::Ended),
+            (
+                &["created", "configured", "initialized", "restarting", "removing", "stopping"],
+                ContainerPhase::Starts,
+            ),
         ] {
             assert!(words.iter().all(|word| phase(word) == meant), "{meant:?}");
         }

@@ -11,7 +11,7 @@ use confine::report::{Finding, Report, Status};
 use policy::plan::Layer;
 
 use self::arguments::Life;
-use self::base::{Base, Making, Wanted};
+use self::base::{ContainerBase, Making, WantedContainer};
 use self::identity::Mounter;
 use self::pool::Member;
 use self::rendezvous::InitConnection;
@@ -80,10 +80,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let container = unsupported::refuse_unsupported(plan)?;
     stay.map_or(Ok(()), |_| staying::refuse_unsupported(plan))?;
     let streams = stay.map_or(streams, staying::stdio);
-    let wanted = Wanted { plan, container, caller, state, own, locks };
+    let wanted = WantedContainer { plan, container, caller, state, own, locks };
 
     // 2., 3. and 4. are those of everything that is made of an image.
-    let mut base = Base::find(wanted, engines, notice)?;
+    let mut base = ContainerBase::find(wanted, engines, notice)?;
     refuse_deserted(parent)?;
 
     // 5. A container that was made ahead, if one waits.
@@ -92,7 +92,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let pool = pool.transpose()?;
     let member = pool.as_ref().map_or(Ok(None), |pool| pool::take(pool, &mut base, wanted))?;
     let base = base;
-    let Base { engine, user, image, .. } = &base;
+    let ContainerBase { engine, user, image, .. } = &base;
 
     // 6. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, user.agent.owner(), caller)?;

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use tracing::debug;
 
 use super::arguments::{self, Life};
-use super::base::{Base, Making, Wanted};
+use super::base::{ContainerBase, Making, WantedContainer};
 use super::directories::HeldDirectories;
 use super::rendezvous::{self, RendezvousDir};
 use super::{mounts, sweep, unsupported};
@@ -55,8 +55,8 @@ pub(super) struct Member<'a> {
 /// Takes a container that is as this plan wants it, and makes its agent the one of `base`; `None` where none waits.
 pub(super) fn take<'a>(
     pool: &'a Pool,
-    base: &mut Base,
-    wanted: Wanted<'_>,
+    base: &mut ContainerBase,
+    wanted: WantedContainer<'_>,
 ) -> Result<Option<Member<'a>>, StartError> {
     let key = key(base, wanted)?;
     while let Some(taken) = pool.take(&key)? {
@@ -96,7 +96,11 @@ pub(super) fn fits(
 }
 
 /// Removes the container of a member that does not fit, so that another one may have its id.
-pub(super) fn discard(member: Member<'_>, base: &Base, wanted: Wanted<'_>) -> Result<(), StartError> {
+pub(super) fn discard(
+    member: Member<'_>,
+    base: &ContainerBase,
+    wanted: WantedContainer<'_>,
+) -> Result<(), StartError> {
     let id = member.taken.record.id.clone();
     // PID 1 ends when nobody is connected.
     drop(member);
@@ -129,7 +133,7 @@ fn refuse_unusable(caller: Identity) -> Result<(), StartError> {
 pub(in crate::provider) fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
     let Fill { plan, caller, state, own, locks, engines, drains, notice } = fill;
     let container = unsupported::refuse_unsupported(plan)?;
-    let wanted = Wanted { plan, container, caller, state, own, locks };
+    let wanted = WantedContainer { plan, container, caller, state, own, locks };
     refuse_unusable(caller)?;
     let Some(size) = plan.pool else {
         let reason = "the configuration names no size of it";
@@ -141,7 +145,7 @@ pub(in crate::provider) fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
     let mut made = 0;
     loop {
         // Each has an agent of its own, where that has an unallocated uid.
-        let base = Base::find(wanted, engines, notice)?;
+        let base = ContainerBase::find(wanted, engines, notice)?;
         let key = key(&base, wanted)?;
 
         // 1. What lies in the boundaries, as for a run. The record of it goes with this: nothing runs in there.
@@ -220,11 +224,11 @@ fn end(pool: &Pool, record: &WarmRecord, own: &Path) -> Result<bool, StartError>
 /// Makes one, and adds it.
 fn add(
     pool: &Pool,
-    base: Base,
+    base: ContainerBase,
     mut record: WarmRecord,
     boundaries: Boundaries<'_>,
     max_age: Duration,
-    wanted: Wanted<'_>,
+    wanted: WantedContainer<'_>,
 ) -> Result<(), StartError> {
     let id = &record.id.clone();
     base.refuse_unfit(wanted, id)?;
@@ -270,7 +274,7 @@ fn add(
 }
 
 /// Returns what two containers have in common of which one can be taken for the other: this program, the engine, and what that is given.
-fn key(base: &Base, wanted: Wanted<'_>) -> Result<PoolKey, StartError> {
+fn key(base: &ContainerBase, wanted: WantedContainer<'_>) -> Result<PoolKey, StartError> {
     let failed = StartError::step("looking for a container that waits");
     let mut text = Vec::new();
     let mut add = |part: &[u8]| {

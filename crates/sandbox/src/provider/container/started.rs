@@ -11,7 +11,7 @@ use rustix::event::PollFlags;
 use tracing::debug;
 
 use super::arguments::Run;
-use super::inspect::Phase;
+use super::inspect::ContainerPhase;
 use super::rendezvous::{InitConnection, RendezvousListener};
 use super::{find, inspect, sweep};
 use crate::engine::error::EngineError;
@@ -129,7 +129,8 @@ impl<'a> Started<'a> {
             let until = Deadline::after(find::STARTING);
             let is_starting = |container: &String| {
                 let inspected = inspect::inspect(self.engine, container);
-                inspected.is_ok_and(|found| found.is_some_and(|found| found.phase() == Phase::Starts))
+                inspected
+                    .is_ok_and(|found| found.is_some_and(|found| found.phase() == ContainerPhase::Starts))
             };
             while self.container.as_ref().is_some_and(is_starting) && !until.is_over() {
                 std::thread::sleep(find::PAUSE);
