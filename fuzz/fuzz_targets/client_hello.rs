@@ -18,7 +18,9 @@ fuzz_target!(|input: (u16, Vec<u8>)| {
     match part {
         Classification::Undecided => {}
         Classification::Pass => assert_eq!(whole, Classification::Pass, "{cut}"),
-        Classification::Refuse { .. } => assert!(matches!(whole, Classification::Refuse { .. }), "{cut}: {whole:?}"),
+        Classification::Refuse { .. } => {
+            assert!(matches!(whole, Classification::Refuse { .. }), "{cut}: {whole:?}")
+        }
     }
 
     match (parse(&bytes[..cut]), parse(&bytes)) {

@@ -90,8 +90,8 @@ impl LoadedSettings {
     }
 }
 
-/// Makes the plan for what was typed. Who will run it is told as soon as that is known, which is before there is a plan; what
-/// was typed is told before anything is read.
+/// Makes the plan for what was typed. Which provider runs it is reported as soon as that is known, which is before there is a plan; what
+/// was typed is reported before anything is read.
 pub(crate) fn plan(
     ui: &Ui,
     context: &Context,

@@ -84,10 +84,10 @@ pub struct InitProcess {
 /// rest itself, while the caller goes on: they take four times as long.
 const NAMESPACES: u64 = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
 
-/// The one byte that tells the new process that its ids are mapped.
+/// The one byte that notifies the new process that its ids are mapped.
 const MAPPED: u8 = b'm';
 
-/// The one byte that tells the new process that its program is written.
+/// The one byte that notifies the new process that its program is written.
 const WRITTEN: u8 = b'w';
 
 /// Starts PID 1 of a new sandbox.

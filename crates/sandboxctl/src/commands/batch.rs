@@ -143,7 +143,7 @@ fn submit_all(
     }
 }
 
-/// Adds tasks as they arrive, in a thread of its own. What that comes to is told before the batch may end for want of tasks.
+/// Adds tasks as they arrive, in a thread of its own. What that comes to is sent before the batch may end for want of tasks.
 fn submit_as_they_arrive(
     queue: Queue<Line, Outcome>,
     mut input: Input,
