@@ -1,9 +1,9 @@
-//! What a client says first, cut anywhere: how it is judged does not depend on where it is cut, and what passes as TLS names the
+//! What a client says first, cut anywhere: how it is classified does not depend on where it is cut, and what passes as TLS names the
 //! name that was meant.
 #![no_main]
 
 use egress::client_hello::{ClientHello, MAX_LENGTH, parse};
-use egress::first_bytes::{Judgement, Meant, judge};
+use egress::first_bytes::{Classification, Meant, classify};
 use libfuzzer_sys::fuzz_target;
 use policy::rules::network::Host;
 
@@ -14,18 +14,20 @@ fuzz_target!(|input: (u16, Vec<u8>)| {
     bytes.truncate(MAX_LENGTH - 1);
     let cut = usize::from(cut).min(bytes.len());
 
-    let (part, whole) = (judge(&bytes[..cut], MEANT), judge(&bytes, MEANT));
+    let (part, whole) = (classify(&bytes[..cut], MEANT), classify(&bytes, MEANT));
     match part {
-        Judgement::Undecided => {}
-        Judgement::Pass => assert_eq!(whole, Judgement::Pass, "{cut}"),
-        Judgement::Refuse { .. } => assert!(matches!(whole, Judgement::Refuse { .. }), "{cut}: {whole:?}"),
+        Classification::Undecided => {}
+        Classification::Pass => assert_eq!(whole, Classification::Pass, "{cut}"),
+        Classification::Refuse { .. } => {
+            assert!(matches!(whole, Classification::Refuse { .. }), "{cut}: {whole:?}")
+        }
     }
 
     match (parse(&bytes[..cut]), parse(&bytes)) {
         (Ok(ClientHello::Partial), _) => {}
         (part, whole) => assert_eq!(part, whole, "{cut}"),
     }
-    if bytes.first() == Some(&22) && whole == Judgement::Pass {
+    if bytes.first() == Some(&22) && whole == Classification::Pass {
         let Ok(ClientHello::Complete { server_name: Some(name) }) = parse(&bytes) else {
             panic!("it passes without a name");
         };

@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use egress::dns::message::{Answer, Received, Subject, read};
+use egress::dns::message::{DnsAnswer, Received, Subject, read};
 use libfuzzer_sys::fuzz_target;
 use policy::rules::network::Host;
 
@@ -22,12 +22,12 @@ fuzz_target!(|bytes: &[u8]| {
                 assert_eq!(name.parse(), Ok(Host::Name(name.clone())), "not canonical");
             }
             for answer in [
-                Answer::Address(Ipv4Addr::new(127, 64, 0, 1).into()),
-                Answer::Address(Ipv6Addr::LOCALHOST.into()),
-                Answer::Name([["a"; 127].join("."), ".".to_owned()].concat()),
-                Answer::Empty,
-                Answer::NoSuchName,
-                Answer::Failure,
+                DnsAnswer::Address(Ipv4Addr::new(127, 64, 0, 1).into()),
+                DnsAnswer::Address(Ipv6Addr::LOCALHOST.into()),
+                DnsAnswer::Name([["a"; 127].join("."), ".".to_owned()].concat()),
+                DnsAnswer::Empty,
+                DnsAnswer::NoSuchName,
+                DnsAnswer::Failure,
             ] {
                 is_response(&question.reply(&answer));
             }

@@ -28,7 +28,7 @@ pub struct Lockdown<'a> {
     /// What landlock allows; `None` where it restricts no files. Then it only restricts ptrace: what is beneath this process
     /// cannot look into what is above it.
     pub grants: Option<&'a [Grant]>,
-    /// The filter of system calls, compiled before: whoever waits for something has the time.
+    /// The seccomp filter, compiled before: whoever waits for something has the time.
     pub filter: &'a SeccompFilter,
 }
 

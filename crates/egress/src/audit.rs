@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use crate::refusal::Refusal;
 use crate::refused::{Refused, RefusedHosts};
-use crate::seen::Seen;
+use crate::repeats::Repeats;
 use crate::traffic::Traffic;
-use crate::unreached::{Tell, Unreached, UnreachedHosts};
+use crate::unreached::{NotifyUnreached, Unreached, UnreachedHosts};
 
 /// How much of a text of the sandbox's a line holds, in characters. No name is longer.
 const MAX_TEXT: usize = 300;
@@ -80,7 +80,7 @@ struct Inner {
     refused: RefusedHosts,
     unreached: UnreachedHosts,
     /// Refusals that were recorded lately.
-    seen: Seen<What>,
+    repeats: Repeats<What>,
 }
 
 /// What is known of a connection while it lasts.
@@ -380,14 +380,14 @@ impl Drop for Sent<'_> {
 impl Audit {
     /// Makes one that writes its lines there, each with one call; [`crate::rotate::Rotated`] keeps them within bounds.
     pub fn new(lines: impl Write + Send + 'static) -> Self {
-        let (counts, refused, unreached, seen) = Default::default();
-        let inner = Inner { lines: Box::new(lines), counts, refused, unreached, seen };
+        let (counts, refused, unreached, repeats) = Default::default();
+        let inner = Inner { lines: Box::new(lines), counts, refused, unreached, repeats };
         Self { inner: Mutex::new(inner), passed: AtomicU64::new(0) }
     }
 
-    /// Has somebody told of the first hosts that a rule allows and that are not reached. Nothing waits for them.
-    pub fn tell_unreached(&self, tell: Tell) {
-        self.inner().unreached.tell(tell);
+    /// Sets whom to notify of the first hosts that a rule allows and that are not reached. Nothing waits for that.
+    pub fn notify_of_unreached(&self, notify: NotifyUnreached) {
+        self.inner().unreached.notify_with(notify);
     }
 
     /// Returns what has happened until now.
@@ -489,10 +489,10 @@ impl Audit {
             inner.refused.add(&open.host, open.port);
         }
         inner.unreached.add(&open.host, open.port, refusal);
-        if inner.seen.is_over(now) {
+        if inner.repeats.is_over(now) {
             inner.write_repeated();
         }
-        if let Some(what) = inner.seen.note(what, What::too_many(open.via), now) {
+        if let Some(what) = inner.repeats.note(what, What::too_many(open.via), now) {
             inner.write(open, &what);
         }
     }
@@ -518,7 +518,7 @@ impl Inner {
 
     fn write_repeated(&mut self) {
         let time = milliseconds(SystemTime::now());
-        for (what, repeated) in self.seen.end() {
+        for (what, repeated) in self.repeats.end() {
             self.write_line(&RepeatedLine { time, what: &what, repeated });
         }
     }

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use self::message::{Answer, Family, Question, Received, Subject};
+use self::message::{DnsAnswer, DnsQuestion, Family, Received, Subject};
 use crate::listener::accept;
 use crate::names::Names;
 use crate::refusal::Refusal;
@@ -109,41 +109,41 @@ async fn answer(names: &Names, bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-async fn find(names: &Names, question: &Question) -> Answer {
+async fn find(names: &Names, question: &DnsQuestion) -> DnsAnswer {
     match question.subject() {
-        Subject::Root => Answer::Empty,
+        Subject::Root => DnsAnswer::Empty,
         Subject::Reverse(Some(address)) if address.is_loopback() => name_of(names, address),
-        Subject::Reverse(_) => Answer::NoSuchName,
+        Subject::Reverse(_) => DnsAnswer::NoSuchName,
         Subject::NotAHost(name, error) => {
             names.refused(&name, Verdict::deny(error.to_string(), Origin::Default));
-            Answer::NoSuchName
+            DnsAnswer::NoSuchName
         }
         // The sandbox's own loopback, whatever the rules say of the host's (RFC 6761, section 6.3).
         Subject::Host(host, family) if host.is_localhost() => match family {
-            Family::V4 => Answer::Address(Ipv4Addr::LOCALHOST.into()),
-            Family::V6 => Answer::Address(Ipv6Addr::LOCALHOST.into()),
-            Family::Other => Answer::Empty,
+            Family::V4 => DnsAnswer::Address(Ipv4Addr::LOCALHOST.into()),
+            Family::V6 => DnsAnswer::Address(Ipv6Addr::LOCALHOST.into()),
+            Family::Other => DnsAnswer::Empty,
         },
         Subject::Host(host @ Host::Address(_), _) => {
             names.refused(&host.to_string(), Verdict::deny("an address is not looked up", Origin::Default));
-            Answer::NoSuchName
+            DnsAnswer::NoSuchName
         }
         Subject::Host(host, Family::V4) => match names.address(&host).await {
-            Ok(address) => Answer::Address(address.into()),
-            Err(Refusal::Rule(_)) => Answer::NoSuchName,
-            Err(_) => Answer::Failure,
+            Ok(address) => DnsAnswer::Address(address.into()),
+            Err(Refusal::Rule(_)) => DnsAnswer::NoSuchName,
+            Err(_) => DnsAnswer::Failure,
         },
         Subject::Host(host, _) => match names.ports(&host) {
-            Ok(_) => Answer::Empty,
-            Err(_) => Answer::NoSuchName,
+            Ok(_) => DnsAnswer::Empty,
+            Err(_) => DnsAnswer::NoSuchName,
         },
     }
 }
 
-fn name_of(names: &Names, address: IpAddr) -> Answer {
+fn name_of(names: &Names, address: IpAddr) -> DnsAnswer {
     let name = match address {
         IpAddr::V4(address) if address != Ipv4Addr::LOCALHOST => names.name(address),
         _ => Some("localhost".to_owned()),
     };
-    name.map_or(Answer::NoSuchName, Answer::Name)
+    name.map_or(DnsAnswer::NoSuchName, DnsAnswer::Name)
 }

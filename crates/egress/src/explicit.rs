@@ -29,7 +29,7 @@ pub(crate) async fn pass<S: AsyncRead + AsyncWrite + Unpin>(
     pass_on(Inside::new(stream, name, port, limits.head), outside, via, (host, port), proxy).await
 }
 
-/// Passes bytes of a program whose first bytes are judged, or will be.
+/// Passes bytes of a program whose first bytes are classified, or will be.
 pub(crate) async fn pass_on<S: AsyncRead + AsyncWrite + Unpin>(
     mut inside: Inside<S>,
     mut outside: Outside,

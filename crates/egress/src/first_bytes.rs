@@ -27,7 +27,7 @@ pub struct Meant<'a> {
 
 /// What first bytes say.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Judgement {
+pub enum Classification {
     /// Too little to know.
     Undecided,
     /// They may pass.
@@ -53,8 +53,8 @@ pub fn protocol(bytes: &[u8]) -> Protocol {
     }
 }
 
-/// Judges the bytes that a client has sent so far.
-pub fn judge(bytes: &[u8], meant: Meant<'_>) -> Judgement {
+/// Classifies the bytes that a client has sent so far.
+pub fn classify(bytes: &[u8], meant: Meant<'_>) -> Classification {
     match (bytes, is_request(bytes)) {
         ([TLS, ..], _) => tls(bytes, meant),
         // A ClientHello in the form of SSL 2, which some servers still take (RFC 5246, appendix E.2): it can name no server. What
@@ -64,10 +64,10 @@ pub fn judge(bytes: &[u8], meant: Meant<'_>) -> Judgement {
                 format!("the TLS ClientHello has the form of SSL 2, which cannot name `{}`", meant.name);
             refuse(Protocol::Tls, reason)
         }
-        ([] | [0x80..=0xfe] | [0x80..=0xfe, _] | [0x80..=0xfe, _, 1], _) => Judgement::Undecided,
+        ([] | [0x80..=0xfe] | [0x80..=0xfe, _] | [0x80..=0xfe, _, 1], _) => Classification::Undecided,
         (_, Some(true)) => http(bytes, meant),
-        (_, Some(false)) => Judgement::Pass,
-        (_, None) if bytes.len() < MAX_HEAD => Judgement::Undecided,
+        (_, Some(false)) => Classification::Pass,
+        (_, None) if bytes.len() < MAX_HEAD => Classification::Undecided,
         (_, None) => refuse(Protocol::Other, "the first line is too long".into()),
     }
 }
@@ -93,9 +93,9 @@ fn is_request(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-fn tls(bytes: &[u8], meant: Meant<'_>) -> Judgement {
+fn tls(bytes: &[u8], meant: Meant<'_>) -> Classification {
     let name = match client_hello::parse(bytes) {
-        Ok(ClientHello::Partial) => return Judgement::Undecided,
+        Ok(ClientHello::Partial) => return Classification::Undecided,
         Ok(ClientHello::Complete { server_name }) => server_name,
         Err(error) => return refuse(Protocol::Tls, error.to_string()),
     };
@@ -105,7 +105,7 @@ fn tls(bytes: &[u8], meant: Meant<'_>) -> Judgement {
     };
     let name = String::from_utf8_lossy(&name);
     if is_meant(&name, meant) {
-        return Judgement::Pass;
+        return Classification::Pass;
     }
     refuse(
         Protocol::Tls,
@@ -113,11 +113,11 @@ fn tls(bytes: &[u8], meant: Meant<'_>) -> Judgement {
     )
 }
 
-fn http(bytes: &[u8], meant: Meant<'_>) -> Judgement {
+fn http(bytes: &[u8], meant: Meant<'_>) -> Classification {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {
-        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Judgement::Undecided,
+        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Classification::Undecided,
         Ok(httparse::Status::Partial) => {
             return refuse(Protocol::Http, "the head of the request is too large".into());
         }
@@ -145,7 +145,7 @@ fn http(bytes: &[u8], meant: Meant<'_>) -> Judgement {
             return refuse(Protocol::Http, reason);
         }
     }
-    Judgement::Pass
+    Classification::Pass
 }
 
 fn is_authority_meant(authority: &str, meant: Meant<'_>) -> bool {
@@ -159,8 +159,8 @@ fn is_meant(name: &str, meant: Meant<'_>) -> bool {
     name.parse() == Ok(Host::Name(meant.name.to_owned()))
 }
 
-fn refuse(protocol: Protocol, reason: String) -> Judgement {
-    Judgement::Refuse { protocol, reason }
+fn refuse(protocol: Protocol, reason: String) -> Classification {
+    Classification::Refuse { protocol, reason }
 }
 
 #[cfg(test)]
@@ -193,7 +193,12 @@ mod tests {
             (b"\0", false),
             (b"*", false),
         ] {
-            assert_eq!(judge(bytes, MEANT) == Judgement::Undecided, undecided, "{}", bytes.escape_ascii());
+            assert_eq!(
+                classify(bytes, MEANT) == Classification::Undecided,
+                undecided,
+                "{}",
+                bytes.escape_ascii()
+            );
         }
     }
 
@@ -201,8 +206,8 @@ mod tests {
     fn what_some_server_takes_for_a_request_names_the_host_or_is_refused() {
         for begins in [" GET / HTTP/1.1", "\tG1 / HTTP/1.1", "M.SEARCH / HTTP/1.1", "GET / http/1.1"] {
             let request = format!("{begins}\r\nHost: other.example.org\r\n\r\n");
-            let judged = judge(request.as_bytes(), MEANT);
-            assert!(matches!(judged, Judgement::Refuse { .. }), "{begins}: {judged:?}");
+            let classified = classify(request.as_bytes(), MEANT);
+            assert!(matches!(classified, Classification::Refuse { .. }), "{begins}: {classified:?}");
         }
     }
 
@@ -220,7 +225,7 @@ mod tests {
             ("", false),
         ] {
             let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
-            assert_eq!(judge(request.as_bytes(), MEANT) == Judgement::Pass, pass, "{host}");
+            assert_eq!(classify(request.as_bytes(), MEANT) == Classification::Pass, pass, "{host}");
         }
     }
 
@@ -229,12 +234,12 @@ mod tests {
         for (begins, goes_on) in [("GET /", "a"), ("GET / HTTP/1.1\r\nX: ", "a"), ("", "A"), ("", "\r\n")] {
             let bytes = format!("{begins}{}", goes_on.repeat(MAX_HEAD));
             assert_eq!(
-                judge(&bytes.as_bytes()[..MAX_HEAD - 1], MEANT),
-                Judgement::Undecided,
+                classify(&bytes.as_bytes()[..MAX_HEAD - 1], MEANT),
+                Classification::Undecided,
                 "{begins}{goes_on}"
             );
-            let whole = judge(bytes.as_bytes(), MEANT);
-            assert!(matches!(whole, Judgement::Refuse { .. }), "{begins}{goes_on}: {whole:?}");
+            let whole = classify(bytes.as_bytes(), MEANT);
+            assert!(matches!(whole, Classification::Refuse { .. }), "{begins}{goes_on}: {whole:?}");
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Kept(Mutex<Option<ServerConnection>>);
 type Driven = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 /// What sends requests on it, by the HTTP that the server speaks.
-enum Sender {
+enum RequestSender {
     Http1(http1::SendRequest<Leaving>),
     Http2(http2::SendRequest<Leaving>),
 }
@@ -54,7 +54,7 @@ pub(crate) struct ServerConnection {
     traffic: Arc<Traffic>,
     /// The proxy on the way that forwards what is plain itself; tunnels need none.
     parent: Option<Arc<ParentProxy>>,
-    sender: Sender,
+    sender: RequestSender,
     ended: JoinHandle<Result<(), Refusal>>,
     last_use: Instant,
 }
@@ -90,7 +90,7 @@ impl ServerConnection {
                 Box::new(secured.map_err(|why| why.although(&access.rule()))?)
             }
         };
-        let (sender, connection) = Sender::new(stream).await.map_err(Refusal::unreachable)?;
+        let (sender, connection) = RequestSender::new(stream).await.map_err(Refusal::unreachable)?;
         let ended = tokio::spawn(async move {
             let ended = |error: std::io::Error| match error.kind() {
                 std::io::ErrorKind::TimedOut => Refusal::Silent(idle),
@@ -132,7 +132,7 @@ impl ServerConnection {
     }
 }
 
-impl Sender {
+impl RequestSender {
     async fn new(stream: Box<dyn Stream>) -> hyper::Result<(Self, Driven)> {
         if stream.version() == Version::HTTP_2 {
             let mut client = http2::Builder::new(TokioExecutor::new());

@@ -1,4 +1,4 @@
-//! The inner end of a connection: nothing is read from it before its first bytes were judged.
+//! The inner end of a connection: nothing is read from it before its first bytes were classified.
 
 use std::io;
 use std::pin::Pin;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use crate::first_bytes::{self, Judgement, Meant, Protocol};
+use crate::first_bytes::{self, Classification, Meant, Protocol};
 
 /// How long a client that may be the one who speaks first is waited for. Then it is another protocol, whose server may be that one, and it
-/// is dialled; what the client says after all is judged then.
+/// is dialled; what the client says after all is classified then.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A program inside that is connected to a name.
@@ -19,7 +19,7 @@ pub(crate) struct Inside<S> {
     stream: S,
     name: String,
     port: u16,
-    /// How long the first bytes may take, from the first of them on, until they are enough to be judged.
+    /// How long the first bytes may take, from the first of them on, until they are enough to be classified.
     within: Duration,
     /// What has come and was not passed on.
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ enum Tls {
 
 enum State {
     /// Too little has come, until this point in time.
-    Judging(Option<Pin<Box<Sleep>>>),
+    Classifying(Option<Pin<Box<Sleep>>>),
     /// It may pass.
     Passing,
     /// It may not, for this reason.
@@ -46,7 +46,7 @@ enum State {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
     pub(crate) fn new(stream: S, name: String, port: u16, within: Duration) -> Self {
-        Self { stream, name, port, within, bytes: Vec::new(), tls: Tls::May, state: State::Judging(None) }
+        Self { stream, name, port, within, bytes: Vec::new(), tls: Tls::May, state: State::Classifying(None) }
     }
 
     /// Refuses TLS from now on: what is dialled for a client that says nothing is not ended here, and TLS to it would be seen by nobody.
@@ -54,16 +54,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
         Self { tls: Tls::TooLate, ..self }
     }
 
-    /// Waits until the first bytes were judged. They are not lost when that is given up.
-    pub(crate) async fn judge(&mut self) -> io::Result<()> {
-        std::future::poll_fn(|context| self.poll_judge(context)).await
+    /// Waits until the first bytes were classified. They are not lost when that is given up.
+    pub(crate) async fn classify(&mut self) -> io::Result<()> {
+        std::future::poll_fn(|context| self.poll_classify(context)).await
     }
 
     /// Returns why they may not pass.
     pub(crate) fn refusal(&self) -> Option<&str> {
         match &self.state {
             State::Refused(_, reason) => Some(reason),
-            State::Judging(_) | State::Passing => None,
+            State::Classifying(_) | State::Passing => None,
         }
     }
 
@@ -71,7 +71,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
     pub(crate) fn protocol(&self) -> Protocol {
         match self.state {
             State::Refused(protocol, _) => protocol,
-            State::Judging(_) | State::Passing => first_bytes::protocol(&self.bytes),
+            State::Classifying(_) | State::Passing => first_bytes::protocol(&self.bytes),
         }
     }
 
@@ -80,8 +80,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
         (self.protocol(), self.stream)
     }
 
-    fn poll_judge(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let State::Judging(deadline) = &mut self.state {
+    fn poll_classify(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let State::Classifying(deadline) = &mut self.state {
             let late = deadline.as_mut().is_some_and(|deadline| deadline.as_mut().poll(context).is_ready());
             let mut buffer = [0; 4096];
             let mut buffer = ReadBuf::new(&mut buffer);
@@ -97,19 +97,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
             self.bytes.extend_from_slice(buffer.filled());
             let protocol = first_bytes::protocol(&self.bytes);
             let meant = Meant { name: &self.name, port: self.port };
-            match first_bytes::judge(&self.bytes, meant) {
-                Judgement::Undecided if count > 0 => {}
-                Judgement::Undecided if late || protocol != Protocol::Other => {
+            match first_bytes::classify(&self.bytes, meant) {
+                Classification::Undecided if count > 0 => {}
+                Classification::Undecided if late || protocol != Protocol::Other => {
                     let reason = "what the client says first breaks off".to_owned();
                     self.state = State::Refused(protocol, reason);
                 }
-                Judgement::Pass if protocol == Protocol::Tls && self.tls == Tls::TooLate => {
+                Classification::Pass if protocol == Protocol::Tls && self.tls == Tls::TooLate => {
                     let reason =
                         format!("TLS is intercepted, and has to begin within {} seconds", PATIENCE.as_secs());
                     self.state = State::Refused(protocol, reason);
                 }
-                Judgement::Undecided | Judgement::Pass => self.state = State::Passing,
-                Judgement::Refuse { protocol, reason } => self.state = State::Refused(protocol, reason),
+                Classification::Undecided | Classification::Pass => self.state = State::Passing,
+                Classification::Refuse { protocol, reason } => self.state = State::Refused(protocol, reason),
             }
         }
         let refused = || io::Error::from(io::ErrorKind::PermissionDenied);
@@ -123,7 +123,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Inside<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.poll_judge(context))?;
+        ready!(self.poll_classify(context))?;
         if self.bytes.is_empty() {
             return Pin::new(&mut self.stream).poll_read(context, buffer);
         }

@@ -42,11 +42,11 @@ pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
     let for_requests = proxy.is_for_requests(host, port);
     // Where it may be any protocol, the server may be the one that speaks first.
     let patience = if for_requests { proxy.limits().kept } else { PATIENCE };
-    let judged = timeout(patience, inside.judge()).await;
+    let classified = timeout(patience, inside.classify()).await;
     let refusal = match (inside.refusal(), inside.protocol(), proxy.interception(host, port)) {
         (Some(reason), ..) => Refusal::Mismatch(reason.to_owned()),
         (None, Protocol::Tls, Some(interception)) => {
-            judged??;
+            classified??;
             match interception.accept(inside, proxy.limits().head).await {
                 Ok(stream) => {
                     let asked = Server { scheme: Scheme::Https, ..asked };
@@ -59,7 +59,7 @@ pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
             }
         }
         (None, Protocol::Http | Protocol::Other, _) if for_requests => {
-            judged??;
+            classified??;
             return serve(inside, asked, via, proxy).await;
         }
         (None, Protocol::Tls, None) if for_requests => Refusal::Rule(proxy.rules().decide(host, port)),

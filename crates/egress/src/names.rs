@@ -21,7 +21,7 @@ use self::table::{Capacity, Table, Use};
 use crate::audit::{Open, Via};
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
-use crate::transparent::{self, Meant};
+use crate::transparent::{self, TransparentName};
 
 mod table;
 
@@ -65,7 +65,7 @@ pub struct Names {
 /// What serves a name.
 struct Served {
     ports: Ports,
-    meant: Arc<Meant>,
+    meant: Arc<TransparentName>,
     /// When that failed for some of the ports.
     failed: Option<tokio::time::Instant>,
     /// Dropped, they are closed.
@@ -146,7 +146,7 @@ impl Names {
             return Err(self.failed(&name, 0, io::Error::other("too many names are connected to")));
         }
         let (address, opened) = self.open(&name, &ports).await?;
-        let meant = Arc::new(Meant::new(&name));
+        let meant = Arc::new(TransparentName::new(&name));
         let mut listeners = JoinSet::new();
         for (port, listener) in opened {
             let serving =

@@ -33,7 +33,7 @@ pub struct Question {
     pub port: u16,
 }
 
-/// What is told to whoever answers.
+/// What whoever answers is notified of.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum News {
     /// Somebody wants to know.
@@ -42,8 +42,8 @@ pub enum News {
     Settled(u64),
 }
 
-/// Tells somebody who can answer. When that fails they are gone.
-pub type Tell = Box<dyn FnMut(&News) -> io::Result<()> + Send>;
+/// Notifies somebody who can answer. When that fails they are gone.
+pub type NotifyQuestion = Box<dyn FnMut(&News) -> io::Result<()> + Send>;
 
 /// The questions of one sandbox.
 pub struct Questions {
@@ -54,15 +54,15 @@ pub struct Questions {
 
 #[derive(Default)]
 struct Inner {
-    attending: Vec<(u64, Tell)>,
-    open: Vec<Open>,
+    attending: Vec<(u64, NotifyQuestion)>,
+    open: Vec<OpenQuestion>,
     /// When the last ones were asked.
     asked: VecDeque<Instant>,
     next: u64,
 }
 
 /// A question that waits for its answer.
-struct Open {
+struct OpenQuestion {
     question: Question,
     via: Via,
     until: Instant,
@@ -87,15 +87,15 @@ impl Questions {
         Self { audit, live, inner: Mutex::default() }
     }
 
-    /// Adds somebody who can answer, and tells them what waits already. Returns what [`Self::leave`] takes.
-    pub fn attend(&self, mut tell: Tell) -> io::Result<u64> {
+    /// Adds somebody who can answer, and notifies them of what waits already. Returns what [`Self::leave`] takes.
+    pub fn attend(&self, mut notify: NotifyQuestion) -> io::Result<u64> {
         let mut inner = self.inner();
         for open in &inner.open {
-            tell(&News::Asked(open.question.clone()))?;
+            notify(&News::Asked(open.question.clone()))?;
         }
         inner.next += 1;
         let id = inner.next;
-        inner.attending.push((id, tell));
+        inner.attending.push((id, notify));
         Ok(id)
     }
 
@@ -173,19 +173,19 @@ impl Questions {
         inner.next += 1;
         let question = Question { id: inner.next, host: host.clone(), port };
         self.audit.asked(question.id, via, host, port, None, None);
-        inner.tell(&News::Asked(question.clone()));
+        inner.notify(&News::Asked(question.clone()));
         let (until, (answered, once)) = (now + PATIENCE, watch::channel(false));
         let id = question.id;
-        inner.open.push(Open { question, via, until, waiting: 1, once: answered });
+        inner.open.push(OpenQuestion { question, via, until, waiting: 1, once: answered });
         Ok(Waiting { questions: self, id, until, once })
     }
 
     /// Ends a question, if it waits still.
     fn settle(&self, inner: &mut Inner, id: u64, answer: Answer, uid: Option<u32>) {
         let Some(at) = inner.open.iter().position(|open| open.question.id == id) else { return };
-        let Open { question, via, .. } = inner.open.remove(at);
+        let OpenQuestion { question, via, .. } = inner.open.remove(at);
         self.audit.asked(id, via, &question.host, question.port, Some(answer), uid);
-        inner.tell(&News::Settled(id));
+        inner.notify(&News::Settled(id));
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -194,9 +194,9 @@ impl Questions {
 }
 
 impl Inner {
-    /// Tells everybody. Who is not told does not attend any more.
-    fn tell(&mut self, news: &News) {
-        self.attending.retain_mut(|(_, tell)| tell(news).is_ok());
+    /// Notifies everybody. Who cannot be notified does not attend any more.
+    fn notify(&mut self, news: &News) {
+        self.attending.retain_mut(|(_, notify)| notify(news).is_ok());
     }
 }
 

@@ -169,7 +169,7 @@ impl Refusal {
         }
     }
 
-    /// Returns what programs tell refusals apart by.
+    /// Returns what programs distinguish refusals by.
     fn code(&self) -> &'static str {
         match self {
             Self::Failed { why, .. } => why.code(),
@@ -200,8 +200,8 @@ impl Refusal {
         }
     }
 
-    /// Returns whether it is the way to the host that has failed, and neither a rule nor what the sandbox does.
-    pub(crate) fn is_of_the_way(&self) -> bool {
+    /// Returns whether the connection to the host has failed, and neither a rule nor what the sandbox does is the cause.
+    pub(crate) fn is_connection_failure(&self) -> bool {
         matches!(
             self,
             Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) | Self::Parent(_) | Self::Tls(_)

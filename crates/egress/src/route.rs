@@ -68,7 +68,7 @@ impl Route {
     ///
     /// The credential cannot stand in a header.
     pub fn of(
-        provider: &provider::Provider,
+        provider: &provider::CredentialProvider,
         secret: Option<Secret>,
         token: Option<Secret>,
     ) -> Result<Self, RouteError> {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn anthropic() -> Route {
-        let provider = provider::Provider::named("anthropic").unwrap();
+        let provider = provider::CredentialProvider::named("anthropic").unwrap();
         Route::of(provider, Some(secret("sk-real")), Some(secret("token"))).unwrap()
     }
 

@@ -19,13 +19,13 @@ use crate::refusal::Refusal;
 use crate::route::{Route, find};
 
 /// What a request came to: an answer of the upstream's, or a refusal, with where it was to go.
-pub(crate) type Outcome = Result<Response<Body>, (Refusal, String, u16)>;
+pub(crate) type RoutedResponse = Result<Response<Body>, (Refusal, String, u16)>;
 
 /// How servers refuse a credential: it is none, or it may not do this, which some say of one that has expired.
 const REJECTED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
 
 /// Answers a request for a path of this proxy's own.
-pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Outcome {
+pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> RoutedResponse {
     let current = proxy.live().get();
     let Some((route, path)) = find(&current.routes, request.uri().path()) else {
         let names = current.routes.iter().map(|route| route.name.clone()).collect();

@@ -16,19 +16,19 @@ use crate::proxy::Proxy;
 use crate::refusal::Refusal;
 use crate::{inspect, tunnel};
 
-/// The ports of HTTP and HTTPS, where clients speak first: what they say is judged before anything is dialled.
+/// The ports of HTTP and HTTPS, where clients speak first: what they say is classified before anything is dialled.
 const CLIENT_SPEAKS_FIRST: [u16; 2] = [80, 443];
 
 /// How long to wait for what a client says first, to refuse it in its own protocol.
 const FIRST_WORD: Duration = Duration::from_millis(200);
 
 /// A name that is meant by who connects to its address.
-pub(crate) struct Meant {
+pub(crate) struct TransparentName {
     name: String,
     last_use: Mutex<Instant>,
 }
 
-impl Meant {
+impl TransparentName {
     pub(crate) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), last_use: Mutex::new(Instant::now()) }
     }
@@ -47,7 +47,7 @@ impl Meant {
 pub(crate) struct Listener {
     pub(crate) port: u16,
     /// Gone once the name was forgotten.
-    pub(crate) meant: Weak<Meant>,
+    pub(crate) meant: Weak<TransparentName>,
     pub(crate) proxy: Arc<Proxy>,
 }
 
@@ -83,8 +83,8 @@ async fn speak(stream: TcpStream, name: &str, port: u16, proxy: &Arc<Proxy>) -> 
     }
     let mut inside = Inside::new(stream, name.to_owned(), port, proxy.limits().head);
     if CLIENT_SPEAKS_FIRST.contains(&port) {
-        let judged = timeout(PATIENCE, inside.judge()).await;
-        if let (Ok(Err(broken)), None) = (judged, inside.refusal()) {
+        let classified = timeout(PATIENCE, inside.classify()).await;
+        if let (Ok(Err(broken)), None) = (classified, inside.refusal()) {
             return Err(broken);
         }
     }
@@ -93,7 +93,7 @@ async fn speak(stream: TcpStream, name: &str, port: u16, proxy: &Arc<Proxy>) -> 
             // What goes wrong in a tunnel is seen at both of its ends.
             Ok(mut outside) => _ = tunnel::pass(&mut inside, &mut outside, proxy.limits().idle).await,
             Err(refusal) => {
-                let _ = timeout(FIRST_WORD, inside.judge()).await;
+                let _ = timeout(FIRST_WORD, inside.classify()).await;
                 return refuse(inside, proxy, name, port, &refusal).await;
             }
         }

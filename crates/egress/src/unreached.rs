@@ -1,4 +1,4 @@
-//! Hosts that a rule allows and that were not reached. Somebody outside is told of the first ones: many programs try again for minutes,
+//! Hosts that a rule allows and that were not reached. The client outside is notified of the first ones: many programs try again for minutes,
 //! and say nothing.
 
 use std::cmp::Reverse;
@@ -11,8 +11,8 @@ use crate::refusal::Refusal;
 /// How many hosts are kept apart. Below a pattern, a sandbox may ask for as many as it likes.
 const KEPT: usize = 1000;
 
-/// Of how many hosts somebody is told.
-const MAX_TOLD: usize = 5;
+/// Of how many hosts the client is notified.
+const MAX_NOTIFIED: usize = 5;
 
 /// A host that a rule allows and that was not reached.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -26,14 +26,14 @@ pub struct Unreached {
     pub count: u64,
 }
 
-/// Tells somebody of one.
-pub type Tell = Box<dyn FnMut(&Unreached) + Send>;
+/// Notifies the client of one.
+pub type NotifyUnreached = Box<dyn FnMut(&Unreached) + Send>;
 
 /// What was not reached so far.
 #[derive(Default)]
 pub(crate) struct UnreachedHosts {
     hosts: HashMap<(Host, u16), Unreached>,
-    tell: Option<Tell>,
+    notify: Option<NotifyUnreached>,
 }
 
 impl Unreached {
@@ -44,15 +44,15 @@ impl Unreached {
 }
 
 impl UnreachedHosts {
-    /// Has somebody told of the first ones, without waiting for them.
-    pub(crate) fn tell(&mut self, tell: Tell) {
-        self.tell = Some(tell);
+    /// Sets whom to notify of the first ones; nothing waits for that.
+    pub(crate) fn notify_with(&mut self, notify: NotifyUnreached) {
+        self.notify = Some(notify);
     }
 
-    /// Counts one, where it is the way to the host that has failed.
+    /// Counts one, where the connection to the host has failed.
     pub(crate) fn add(&mut self, host: &str, port: u16, refusal: &Refusal) {
         let Refusal::Failed { why, .. } = refusal else { return };
-        let (true, Ok(host)) = (why.is_of_the_way(), host.parse::<Host>()) else { return };
+        let (true, Ok(host)) = (why.is_connection_failure(), host.parse::<Host>()) else { return };
         if let Some(unreached) = self.hosts.get_mut(&(host.clone(), port)) {
             unreached.count += 1;
             return;
@@ -61,8 +61,8 @@ impl UnreachedHosts {
             return;
         }
         let unreached = Unreached { host: host.clone(), port, why: why.to_string(), count: 1 };
-        if self.hosts.len() < MAX_TOLD {
-            self.tell.iter_mut().for_each(|tell| tell(&unreached));
+        if self.hosts.len() < MAX_NOTIFIED {
+            self.notify.iter_mut().for_each(|notify| notify(&unreached));
         }
         self.hosts.insert((host, port), unreached);
     }
@@ -80,21 +80,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_hosts_are_told_once_and_a_bounded_number_is_kept() {
-        let (mut unreached, (told, hears)) = (UnreachedHosts::default(), std::sync::mpsc::channel());
-        unreached.tell(Box::new(move |one| told.send(one.target()).unwrap_or_default()));
+    fn the_client_is_notified_of_the_first_hosts_once_and_a_bounded_number_is_kept() {
+        let (mut unreached, (sender, receiver)) = (UnreachedHosts::default(), std::sync::mpsc::channel());
+        unreached.notify_with(Box::new(move |one| sender.send(one.target()).unwrap_or_default()));
         let failed = |why| Refusal::Failed { rule: "a rule".to_owned(), why: Box::new(why) };
-        let way = failed(Refusal::Unresolved("no such name".to_owned()));
+        let connection = failed(Refusal::Unresolved("no such name".to_owned()));
         for number in 0..10_000 {
-            unreached.add(&format!("name{number}.example.org"), 443, &way);
+            unreached.add(&format!("name{number}.example.org"), 443, &connection);
         }
-        unreached.add("NAME7.example.org.", 443, &way);
-        unreached.add("no host", 443, &way);
+        unreached.add("NAME7.example.org.", 443, &connection);
+        unreached.add("no host", 443, &connection);
         // Neither what was refused nor what the sandbox does itself.
         unreached.add("other.example.org", 443, &Refusal::Steered);
         unreached.add("other.example.org", 443, &failed(Refusal::Busy(3)));
-        let hosts: Vec<_> = hears.try_iter().collect();
-        assert_eq!((hosts.len(), hosts[0].as_str()), (MAX_TOLD, "name0.example.org:443"));
+        let hosts: Vec<_> = receiver.try_iter().collect();
+        assert_eq!((hosts.len(), hosts[0].as_str()), (MAX_NOTIFIED, "name0.example.org:443"));
         let all = unreached.listing();
         assert_eq!((all.len(), all[0].count, all[0].target().as_str()), (KEPT, 2, "name7.example.org:443"));
         assert_eq!(all[0].why, "the name could not be resolved: no such name");

@@ -96,7 +96,7 @@ fn start(
     environment: impl FnOnce(&Account) -> anyhow::Result<Vec<EnvEntry>>,
     session: &mut Option<ExecSession>,
 ) -> anyhow::Result<u8> {
-    // 2. Who the agent is. An unknown user ends the start here, and never continues as root.
+    // 2. The identity of the agent. An unknown user ends the start here, and never continues as root.
     let account = account(settings)?;
 
     let environment = environment(&account)?;

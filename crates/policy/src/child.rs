@@ -14,7 +14,7 @@ use crate::plan::{
 };
 use crate::rules::limits::Limits;
 use crate::rules::network::{HostPattern, HostRule, Pattern, egress};
-use crate::rules::rootfs::TEMPORARY;
+use crate::rules::rootfs::TMPFS_PATHS;
 use crate::rules::verdict::{Origin, listing};
 use crate::text::json_object::Mistake;
 
@@ -189,7 +189,7 @@ fn workdir(plan: &Plan, request: &ChildRequest, boundaries: &[Boundary]) -> Path
     }
     let own = &plan.agent.workdir;
     let is_shared = boundaries.iter().any(|boundary| own.starts_with(&boundary.guest));
-    let is_empty_directory = TEMPORARY.iter().any(|path| own == Path::new(path));
+    let is_empty_directory = TMPFS_PATHS.iter().any(|path| own == Path::new(path));
     if is_shared || is_empty_directory { own.clone() } else { PathBuf::from(HOME) }
 }
 

@@ -211,14 +211,14 @@ pub struct AgentProcess {
     /// Where it starts, as the sandbox sees it.
     #[serde(with = "json_bytes::path")]
     pub workdir: PathBuf,
-    /// Who PID 1 is.
+    /// Which program PID 1 is.
     pub init: Init,
     /// Numbers of descriptors of the caller's that it has besides its streams: 3 or more, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_fd: Vec<u32>,
 }
 
-/// Who PID 1 is.
+/// Which program PID 1 is.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Init {
@@ -465,7 +465,7 @@ pub enum OnReplaced {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// The user namespace: who the agent is on the host.
+    /// The user namespace: the identity of the agent on the host.
     User,
     /// The mount namespace: what there is to see.
     Mount,

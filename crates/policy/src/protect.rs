@@ -12,7 +12,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use self::table::Pattern;
+use self::table::NamePattern;
 use crate::text::suggest;
 
 pub mod covering;
@@ -98,7 +98,7 @@ impl FromStr for RelativePath {
         if text.starts_with(['/', '~']) {
             return Err(ProtectError::Absolute { given: given() });
         }
-        let literal = if Pattern::of(text).is_some() { text.replacen('*', "", 1) } else { given() };
+        let literal = if NamePattern::of(text).is_some() { text.replacen('*', "", 1) } else { given() };
         if literal.contains(['*', '?', '[']) {
             return Err(ProtectError::Wildcard { given: given() });
         }
@@ -169,7 +169,7 @@ impl PathIndex {
             if let Some(rest) = folded.strip_prefix(".git/") {
                 index.in_git.insert(rest.to_owned(), position);
             }
-            if Pattern::of(&folded).is_some() {
+            if NamePattern::of(&folded).is_some() {
                 let directory = folded.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
                 index.patterns.entry(directory).or_default().push(position);
             }
@@ -289,7 +289,7 @@ impl Protected {
         directories.take(most).find_map(|(directory, rest)| {
             let name = first_component(rest).0;
             let fits = |path: &&RelativePath| {
-                Pattern::of(path.as_str()).is_some_and(|pattern| pattern.fits(name.as_bytes()))
+                NamePattern::of(path.as_str()).is_some_and(|pattern| pattern.fits(name.as_bytes()))
             };
             index.patterns.get(directory)?.iter().filter_map(|at| self.paths.get(*at)).find(fits)
         })

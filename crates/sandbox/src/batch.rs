@@ -7,7 +7,7 @@
 //! use std::num::NonZeroUsize;
 //!
 //! use policy::plan::Provider;
-//! use sandbox::batch::{End, Ending, Limits, OnFailure, Batch, Retries, Task};
+//! use sandbox::batch::{Batch, Ending, Limits, OnFailure, Retries, Task, TaskEnd};
 //!
 //! #[derive(Debug)]
 //! struct Job {
@@ -32,8 +32,8 @@
 //!
 //! for finished in batch {
 //!     match finished.end {
-//!         End::Attempt { result, .. } => assert_eq!(result, "make test in native"),
-//!         End::Cancelled => unreachable!("nobody has cancelled"),
+//!         TaskEnd::Attempt { result, .. } => assert_eq!(result, "make test in native"),
+//!         TaskEnd::Cancelled => unreachable!("nobody has cancelled"),
 //!     }
 //! }
 //! ```
@@ -44,7 +44,7 @@ pub use self::attempt::Attempt;
 pub use self::error::SubmitError;
 pub use self::schedule::{Limits, OnFailure, Then};
 use self::shared::Shared;
-pub use self::shared::{End, Finished};
+pub use self::shared::{Finished, TaskEnd};
 pub use self::task::{Ending, Retries, Task, TaskId};
 
 mod attempt;

@@ -33,7 +33,7 @@ mod host;
 /// What the doctor needs to know of its caller.
 #[derive(Clone, Copy, Debug)]
 pub struct Patient<'a> {
-    /// Who the doctor's process is.
+    /// The user of the doctor's process.
     pub process: Identity,
     /// Who asks: under sudo not root, but the user behind it.
     pub caller: Identity,

@@ -22,11 +22,11 @@ use self::surroundings::Surroundings;
 mod call;
 pub(crate) mod csv;
 pub mod error;
+pub mod error_patterns;
 pub(crate) mod image;
 pub mod kind;
 pub(crate) mod socket;
 pub mod surroundings;
-pub mod words;
 
 /// How long an engine may take to start a container that it has the image of.
 pub(crate) const START: Duration = Duration::from_secs(60);

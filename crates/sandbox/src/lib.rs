@@ -58,5 +58,5 @@ pub mod state;
 
 pub use self::provider::create::Caller;
 pub use self::session::outcome::{End, Notice, Outcome};
-pub use self::session::staying::spawn::{Command, Running};
+pub use self::session::staying::spawn::{Command, RunningCommand};
 pub use self::state::sandboxes::StayingSandbox as Sandbox;

@@ -101,7 +101,7 @@ pub enum SecretFailure {
     /// The command could not be started.
     #[error("the command could not be started: {0}")]
     Start(#[source] io::Error),
-    /// The command said no.
+    /// The command has failed.
     #[error("the command failed: {0}")]
     Failed(std::process::ExitStatus),
     /// The command took too long and was killed.
@@ -224,9 +224,9 @@ fn from_command(
     let mut run = || {
         // One newline is not part of the value.
         let value = running.stdout(Bytes(MAX_SIZE as u64 + 1), Excess::Refused)?;
-        let mut said = [value, running.stderr(Bytes(MAX_LOG as u64), Excess::Dropped)?];
-        let (stop, _) = running.finish(until, surroundings.parent, &mut said)?;
-        Ok((stop, said.map(|stream| SecretValue(stream.finish().bytes.into()))))
+        let mut outputs = [value, running.stderr(Bytes(MAX_LOG as u64), Excess::Dropped)?];
+        let (stop, _) = running.finish(until, surroundings.parent, &mut outputs)?;
+        Ok((stop, outputs.map(|stream| SecretValue(stream.finish().bytes.into()))))
     };
     let (stop, [value, log]) = run().map_err(SecretFailure::Read)?;
     let value = value.without_newline();

@@ -13,5 +13,5 @@ pub mod record;
 pub mod sandboxes;
 pub mod trust;
 pub mod version;
-pub mod walks;
+pub mod walk_cache;
 pub mod writable;

@@ -442,7 +442,7 @@ impl PlanRequest {
     /// Returns the provider that was typed: no file and no variable says otherwise.
     pub(crate) fn provider(&self) -> Option<Provider> {
         let (_, typed) = self.keys.0.iter().find(|(key, _)| key.path == "provider")?;
-        // Anything else is for the configuration to judge.
+        // Anything else is for the configuration to decide.
         (typed.as_slice() == [Provider::Native.to_string()]).then_some(Provider::Native)
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Reads everything once. Under sudo this process leaves a working directory to which the user behind it has no way, and writes to
+    /// Reads everything once. Under sudo this process leaves a working directory that the user behind it cannot reach, and writes to
     /// no file from now on as only root can.
     pub(crate) fn gather() -> anyhow::Result<Self> {
         let mut context = Self::read()?;
@@ -139,19 +139,19 @@ impl Context {
         self.working_directory.absolute(path)
     }
 
-    /// Returns by what path to reach something at or beneath the working directory, see [`WorkingDirectory::way_beneath`].
-    pub(crate) fn way_to(&self, path: &Path) -> io::Result<PathBuf> {
-        self.way_beneath(&self.cwd, path)
+    /// Returns by what path to reach something at or beneath the working directory, see [`WorkingDirectory::path_beneath`].
+    pub(crate) fn path_to(&self, path: &Path) -> io::Result<PathBuf> {
+        self.path_beneath(&self.cwd, path)
     }
 
     /// Returns the same for what lies beneath a directory that the working directory lies in.
-    pub(crate) fn way_beneath(&self, around: &Path, path: &Path) -> io::Result<PathBuf> {
-        self.working_directory.way_beneath(self.caller, around, path)
+    pub(crate) fn path_beneath(&self, around: &Path, path: &Path) -> io::Result<PathBuf> {
+        self.working_directory.path_beneath(self.caller, around, path)
     }
 
     /// Resolves every link in a path of our own, as far as it exists; `None` where that cannot be determined.
     pub(crate) fn resolve(&self, path: &Path) -> Option<PathBuf> {
-        let path = self.way_to(path).ok()?;
+        let path = self.path_to(path).ok()?;
         Lead::of(&path, self.caller).ok().map(|lead| lead.path())
     }
 

@@ -42,7 +42,7 @@ impl Directories {
         let Self { leads, around } = self;
         let follow = || {
             let around = around.as_deref().filter(|around| context.cwd.starts_with(around));
-            let path = context.way_beneath(around.unwrap_or(&context.cwd), path)?;
+            let path = context.path_beneath(around.unwrap_or(&context.cwd), path)?;
             Lead::of(&path, context.caller)
         };
         leads.entry(path.to_owned()).or_insert_with(follow)

@@ -168,7 +168,6 @@ impl From<StartError> for CommandError {
     }
 }
 
-/// A sandbox that stays, and cannot be found or used.
 /// A state directory that cannot be used.
 impl From<StateError> for CommandError {
     fn from(error: StateError) -> Self {
@@ -176,6 +175,7 @@ impl From<StateError> for CommandError {
     }
 }
 
+/// A sandbox that stays, and cannot be found or used.
 impl From<SandboxError> for CommandError {
     fn from(error: SandboxError) -> Self {
         Self::of_sandbox(&error, &error)
@@ -188,9 +188,9 @@ impl CommandError {
             SandboxError::NotFound(_) => Self::message(Code::SandboxNotFound, message)
                 .hint("`sandboxctl ls --all` lists those that are there"),
             SandboxError::NameInUse { phase, .. } if phase.can_be_removed() => {
-                Self::message(Code::NameInUse, message).hint("`sandboxctl rm` removes it")
+                Self::message(Code::SandboxNameInUse, message).hint("`sandboxctl rm` removes it")
             }
-            SandboxError::NameInUse { .. } => Self::message(Code::NameInUse, message)
+            SandboxError::NameInUse { .. } => Self::message(Code::SandboxNameInUse, message)
                 .hint("`sandboxctl exec` runs commands in it; `create --reuse` uses it if it was made from the same"),
             SandboxError::Phase { phase, .. } => {
                 let failure = Self::message(Code::SandboxState, message);
@@ -266,26 +266,26 @@ impl From<FindError> for CommandError {
                 let (code, remedy) = (of_engine(engine), engine.remedy());
                 remedy.into_iter().fold(Self::message(code, &error), Self::hint)
             }
-            FindError::Nowhere { asked, unasked, .. } if asked.is_empty() => {
+            FindError::Nowhere { queried, unreachable, .. } if queried.is_empty() => {
                 // One that is not installed says less than one that does not answer.
                 let is_there = |error: &&EngineError| !matches!(error, EngineError::NotInstalled { .. });
-                let first_failure = unasked.iter().find(is_there).or(unasked.first());
+                let first_failure = unreachable.iter().find(is_there).or(unreachable.first());
                 let code = first_failure.map_or(Code::SandboxNotFound, of_engine);
                 first_failure
                     .and_then(EngineError::remedy)
                     .into_iter()
                     .fold(Self::message(code, &error), Self::hint)
             }
-            FindError::Nowhere { asked, unasked, .. } => {
-                let (asked, unasked) = (names(asked), unasked.iter().map(ToString::to_string));
-                let listing = asked.iter().map(|engine| {
+            FindError::Nowhere { queried, unreachable, .. } => {
+                let (queried, unreachable) = (names(queried), unreachable.iter().map(ToString::to_string));
+                let listing = queried.iter().map(|engine| {
                     format!(
                         "`{engine} ps --filter label=sandbox.managed` lists those that run; `run --name` names one"
                     )
                 });
                 let failure = Self::message(Code::SandboxNotFound, &error);
-                let failure =
-                    failure.details(json!({ "queried": asked, "unreachable": unasked.collect::<Vec<_>>() }));
+                let failure = failure
+                    .details(json!({ "queried": queried, "unreachable": unreachable.collect::<Vec<_>>() }));
                 listing
                     .fold(failure, Self::hint)
                     .hint("`sandboxctl ls` lists those that stay, and `create` makes one")
@@ -318,7 +318,7 @@ pub(crate) fn of_engine(error: &EngineError) -> Code {
         EngineError::NoImage { .. } => Code::ImageMissing,
         EngineError::Pull { .. } => Code::ImageNotFetched,
         EngineError::Architecture { .. } | EngineError::NoPlatform { .. } => Code::ImageArchitecture,
-        EngineError::NameInUse { .. } => Code::NameInUse,
+        EngineError::NameInUse { .. } => Code::SandboxNameInUse,
         EngineError::DiskFull { .. } => Code::EngineDiskFull,
         EngineError::Runtime { .. } => Code::EngineRuntime,
         EngineError::Answer { .. } | EngineError::Refused { .. } | EngineError::Call { .. } => {

@@ -44,7 +44,7 @@ pub(crate) fn searched(
 
 /// Searches for the nearest file from the working directory upward that the caller could find.
 pub(crate) fn find(context: &Context) -> io::Result<Searched> {
-    match context.way_to(&context.cwd) {
+    match context.path_to(&context.cwd) {
         Ok(_) => trust::find(&context.cwd, CWD, context.homes().last().copied(), context.caller),
         // Under sudo, root stands where the user behind it cannot get to.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Searched::default()),
@@ -104,9 +104,9 @@ pub(crate) fn base(context: &Context, directory: &Path) -> PathBase {
 fn found(context: &Context, path: &Path) -> Result<FoundFile, CommandError> {
     let absolute = context.absolute(path);
     let parent = absolute.parent().filter(|parent| context.cwd.starts_with(parent));
-    let way = context.way_beneath(parent.unwrap_or(&context.cwd), &absolute);
-    let way = way.with_context(|| format!("cannot read {}", escape::path(path)))?;
-    let candidate = trust::read_by(&way, &absolute, context.caller)?;
+    let reached = context.path_beneath(parent.unwrap_or(&context.cwd), &absolute);
+    let reached = reached.with_context(|| format!("cannot read {}", escape::path(path)))?;
+    let candidate = trust::read_by(&reached, &absolute, context.caller)?;
     let label = text::one_line(&absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).to_string_lossy());
     Ok(FoundFile { candidate, label })
 }

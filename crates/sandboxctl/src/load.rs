@@ -36,7 +36,7 @@ use crate::error::CommandError;
 use crate::files::{self, FoundFile};
 use crate::ui::Ui;
 use crate::worktrees::share_repositories;
-use crate::{agents, consent, facts, home, led_out, own_files, own_git, precedence, request};
+use crate::{agents, consent, facts, home, outward_links, own_files, own_git, precedence, request};
 
 /// A plan, and where it comes from.
 pub(crate) struct Loaded {
@@ -90,8 +90,8 @@ impl LoadedSettings {
     }
 }
 
-/// Makes the plan for what was typed. Who will run it is told as soon as that is known, which is before there is a plan; what
-/// was typed is told before anything is read.
+/// Makes the plan for what was typed. Which provider runs it is reported as soon as that is known, which is before there is a plan; what
+/// was typed is reported before anything is read.
 pub(crate) fn plan(
     ui: &Ui,
     context: &Context,
@@ -130,7 +130,7 @@ pub(crate) fn plan(
         let (host, name) = (escape::path(&wanted.host), &wanted.name);
         ui.note(format_args!("{host} does not exist, so \"{name}\", which is optional, is not shared"));
     }
-    led_out::warn(ui, context, &policy);
+    outward_links::warn(ui, context, &policy);
     for socket in &plan.sockets {
         if let Some(what) = controls(&socket.host) {
             let host = escape::path(&socket.host);
@@ -169,7 +169,7 @@ pub(crate) fn recorded(context: &Context, plan: &Plan) -> Result<Loaded, Command
     })
 }
 
-/// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
+/// Makes the plan of an exec. What there is to see in its sandbox was said when that was made: directories of the
 /// configuration that is found now are nothing to it.
 pub(crate) fn for_exec(
     ui: &Ui,

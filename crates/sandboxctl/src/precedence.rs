@@ -11,7 +11,7 @@ use policy::text::json_bytes::JsonBytes;
 use sandbox::host::acting::ActingAs;
 use sandbox::state::directory::StateDir;
 use sandbox::state::in_force::{InForce, Places};
-use sandbox::state::trust::{Place, Searched};
+use sandbox::state::trust::{SearchEnd, Searched};
 use serde_json::json;
 
 use crate::cli::ConfigSource;
@@ -31,17 +31,17 @@ pub(crate) fn require(
     let was_in_force = |path: &&std::path::PathBuf| places.files().any(|known| known == path.as_path());
     let Some(above) = searched.above.iter().find(was_in_force) else { return Ok(places) };
     // Whoever trusts the content for this call has looked at the file.
-    if source.trust.is_some() && matches!(place, Place::File(_)) {
+    if source.trust.is_some() && matches!(place, SearchEnd::File(_)) {
         return Ok(places);
     }
     let shown = escape::path(above);
     let (path, what, hint) = match place {
-        Place::File(path) => (
+        SearchEnd::File(path) => (
             path,
             format!("{} would take the place of {shown}", escape::path(path)),
             "read the file; if it is yours, `sandboxctl trust` in this directory says so",
         ),
-        Place::Repository(path) => (
+        SearchEnd::Repository(path) => (
             path,
             format!("{} is a repository of its own, in which {shown} would not count", escape::path(path)),
             "if you have made it one, `sandboxctl trust` in this directory says so",

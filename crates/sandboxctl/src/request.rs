@@ -26,8 +26,8 @@ pub(crate) fn overrides(context: &Context, request: &PlanRequest, argv: Vec<OsSt
 }
 
 fn env_file(context: &Context, path: &Path) -> EnvFile {
-    let way = context.way_to(&context.cwd.join(path));
-    let text = way.and_then(|way| small_file::read(&way, context.caller));
+    let reached = context.path_to(&context.cwd.join(path));
+    let text = reached.and_then(|reached| small_file::read(&reached, context.caller));
     let text = text.map_err(|error| error.to_string());
     EnvFile { label: escape::path(path), text }
 }

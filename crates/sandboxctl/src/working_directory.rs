@@ -29,7 +29,7 @@ impl WorkingDirectory {
         Ok(Self { path, id: Some(FileId { device: stat.st_dev, inode: stat.st_ino }) })
     }
 
-    /// Leaves it for `/` where the user behind sudo has no way to it. With their rights a link of theirs to `/proc/self/cwd` would lead
+    /// Leaves it for `/` where the user behind sudo cannot reach it. With their rights a link of theirs to `/proc/self/cwd` would lead
     /// past the directory that is closed to them, and so would a path that is relative for whatever is run for them.
     pub(crate) fn leave_if_closed(&mut self, user: Identity) -> io::Result<()> {
         let is_it = |found: FileId| Some(found) == self.id;
@@ -60,9 +60,9 @@ impl WorkingDirectory {
     /// Returns by what path a user reaches something beneath a directory that the working directory lies in: from there, and not by
     /// its text. Whoever may rename a directory above it can put a link in its place at any moment.
     ///
-    /// That the user reaches it by its text as well is made sure of: under sudo, root may stand where the user behind it has no
-    /// way to.
-    pub(crate) fn way_beneath(&self, user: Identity, around: &Path, path: &Path) -> io::Result<PathBuf> {
+    /// That the user reaches it by its text as well is made sure of: under sudo, root may stand where the user behind it cannot
+    /// reach.
+    pub(crate) fn path_beneath(&self, user: Identity, around: &Path, path: &Path) -> io::Result<PathBuf> {
         let (Ok(above), Ok(below)) = (self.path.strip_prefix(around), path.strip_prefix(around)) else {
             return Ok(path.to_owned());
         };

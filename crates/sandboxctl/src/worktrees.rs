@@ -15,7 +15,7 @@ use sandbox::host::small_file;
 use crate::context::Context;
 use crate::directories::{self, Directories};
 
-/// Shares the repository of each linked worktree that is shared. Returns what the caller is told about it.
+/// Shares the repository of each linked worktree that is shared. Returns notes about it for the caller.
 pub(crate) fn share_repositories(
     context: &Context,
     policy: &mut Policy,

@@ -16,8 +16,8 @@ pub enum KillCounter {
     File(File),
     /// What this process sees of the control group that it is in.
     Inside,
-    /// Nothing.
-    Nobody,
+    /// Nothing counts them.
+    Uncounted,
 }
 
 impl From<OwnedFd> for KillCounter {
@@ -33,7 +33,7 @@ impl KillCounter {
         let file = match self {
             Self::File(file) => file,
             Self::Inside => return Some(inside::oom_kills()),
-            Self::Nobody => return None,
+            Self::Uncounted => return None,
         };
         let mut buffer = [0; MAX_LENGTH];
         let read = file.read_at(&mut buffer, 0).ok()?;
@@ -44,7 +44,7 @@ impl KillCounter {
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::File(file) => Some(file.as_fd()),
-            Self::Inside | Self::Nobody => None,
+            Self::Inside | Self::Uncounted => None,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::sys::{self, Child, ChildTable, KeptDescriptors};
 
 /// Everything that is needed to start PID 1 of a new sandbox.
 pub struct CloneOptions<'a> {
-    /// Who the agent is on the host.
+    /// The identity of the agent on the host.
     pub identity: AgentIdentity,
     /// Standard input, output and error of PID 1.
     pub streams: [BorrowedFd<'a>; 3],
@@ -29,14 +29,14 @@ pub struct CloneOptions<'a> {
     pub cgroup: Option<BorrowedFd<'a>>,
 }
 
-/// Who the agent is on the host. Never host 0.
+/// The identity of the agent on the host. Never host 0.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AgentIdentity {
     /// The caller, who is a normal user.
     Caller(Ids),
     /// A normal user for whom root calls.
     Other(Ids),
-    /// An id that nobody on the host has, as user and as group, chosen by root.
+    /// An id that no user and no group of the host has, chosen by root.
     Unallocated(u32),
 }
 
@@ -84,10 +84,10 @@ pub struct InitProcess {
 /// rest itself, while the caller goes on: they take four times as long.
 const NAMESPACES: u64 = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
 
-/// The one byte that tells the new process that its ids are mapped.
+/// The one byte that notifies the new process that its ids are mapped.
 const MAPPED: u8 = b'm';
 
-/// The one byte that tells the new process that its program is written.
+/// The one byte that notifies the new process that its program is written.
 const WRITTEN: u8 = b'w';
 
 /// Starts PID 1 of a new sandbox.

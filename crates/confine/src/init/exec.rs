@@ -39,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const BLIND: i32 = 125;
 
 /// What a supervisor is given.
-pub(super) struct Supervised<'a> {
+pub(super) struct ExecSupervision<'a> {
     /// What all commands of the sandbox are put into.
     pub(super) cgroups: &'a [OwnedFd],
     pub(super) neighbours: Neighbours,
@@ -49,11 +49,11 @@ pub(super) struct Supervised<'a> {
 
 /// Receives what a client requests, and supervises it. The returned code is that of the supervisor's process: 0 says that it has
 /// left nothing.
-pub(super) fn run_for_client(session: OwnedFd, supervised: &Supervised<'_>) -> u8 {
+pub(super) fn run_for_client(session: OwnedFd, supervised: &ExecSupervision<'_>) -> u8 {
     let mut session = ControlSocket::from(session);
     match receive(&mut session) {
         Ok(Some((request, passed))) => {
-            // From here on, a client that hears nothing more knows that all of it was killed.
+            // From here on, a client that receives nothing more knows that all of it was killed.
             let _ = session.send(&Event::Ready, &[]);
             let ExecRequest { command, timeout, client } = request;
             run(session, command, passed, Life { timeout, client }, supervised)
@@ -77,7 +77,7 @@ pub(super) fn run_first(
     session: ControlSocket,
     command: CommandSpec,
     passed: Vec<OwnedFd>,
-    supervised: &Supervised<'_>,
+    supervised: &ExecSupervision<'_>,
 ) -> u8 {
     let life = Life { timeout: None, client: ExecClient::Attached };
     run(session, command, passed, life, supervised)
@@ -108,7 +108,7 @@ fn run(
     command: CommandSpec,
     passed: Vec<OwnedFd>,
     life: Life,
-    supervised: &Supervised<'_>,
+    supervised: &ExecSupervision<'_>,
 ) -> u8 {
     let prepared = prepare();
     // What was killed before is not this command's.
@@ -168,7 +168,7 @@ enum Deadline {
     None,
     /// It ends then.
     At(Instant),
-    /// It was told to end, and is killed then.
+    /// It was requested to end, and is killed then.
     Killed(Instant),
 }
 
@@ -219,7 +219,7 @@ impl Running {
                 }
                 Deadline::None | Deadline::At(_) | Deadline::Killed(_) => {}
             }
-            // What was told to end has the time to.
+            // What was requested to end has the time to.
             let is_ending = matches!(deadline, Deadline::Killed(_)) && reap::has_children();
             if let (Some(ending), false, true) = (self.ending, is_ending, self.session.is_some()) {
                 deadline = Deadline::None;

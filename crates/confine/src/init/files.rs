@@ -11,13 +11,13 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
-use super::exec::{REQUEST, Supervised};
+use super::exec::{ExecSupervision, REQUEST};
 use crate::cgroup;
 use crate::protocol::{ControlSocket, FileEvent, FileRequest, Links};
 use crate::tree::{Copied, Destination, Kind, Source, TreeError, destination, pack, unpack};
 
 /// Does what a client requests. The returned code is that of this process.
-pub(super) fn run_for_client(session: OwnedFd, supervised: &Supervised<'_>) -> u8 {
+pub(super) fn run_for_client(session: OwnedFd, supervised: &ExecSupervision<'_>) -> u8 {
     let mut session = ControlSocket::from(session);
     let event = match serve(&mut session, supervised) {
         Ok(Some(copied)) => FileEvent::Done(copied),
@@ -32,7 +32,7 @@ pub(super) fn run_for_client(session: OwnedFd, supervised: &Supervised<'_>) -> u
 }
 
 /// Receives one request, and does it.
-fn serve(session: &mut ControlSocket, supervised: &Supervised<'_>) -> Result<Option<Copied>, TreeError> {
+fn serve(session: &mut ControlSocket, supervised: &ExecSupervision<'_>) -> Result<Option<Copied>, TreeError> {
     // What it makes counts as what a command makes.
     cgroup::enter(supervised.cgroups).map_err(TreeError::at("/"))?;
     rustix::process::umask(Mode::empty());

@@ -18,7 +18,7 @@ use crate::report::Report;
 
 /// Runs it, with the control socket as standard input. The returned code is its exit status.
 pub fn run() -> io::Result<u8> {
-    // 1. Nobody may look into this process, which is told secrets. Until its client leaves it, it ends with that.
+    // 1. Nobody may look into this process, which gets secrets. Until its client leaves it, it ends with that.
     capabilities::not_dumpable().map_err(io::Error::other)?;
     reap::keep_ended_children();
     set_parent_process_death_signal(Some(Signal::KILL))?;

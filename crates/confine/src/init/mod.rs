@@ -367,7 +367,7 @@ fn supervise(
 /// Ends whatever else is inside, and only then reports the end.
 fn end(control: &mut ControlSocket, ending: Ending, others: OtherProcesses) -> u8 {
     reap::kill_all(others);
-    for shortage in shortage::look() {
+    for shortage in shortage::detect() {
         let _ = control.send(&Event::Short(shortage), &[]);
     }
     // A client that is gone needs no answer.

@@ -3,20 +3,19 @@
 
 use std::path::Path;
 
+use policy::rules::rootfs::TMPFS_PATHS;
+
 use crate::cgroup;
 use crate::kernel_file::KernelFileSystem;
 use crate::protocol::Shortage;
-
-/// Where a sandbox may have a tmpfs.
-const TEMPORARY: [&str; 4] = ["/dev/shm", "/home/agent", "/run", "/tmp"];
 
 /// `TMPFS_MAGIC` of linux/magic.h.
 const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 
 /// Lists what there was not enough of.
-pub(super) fn look() -> impl Iterator<Item = Shortage> {
+pub(super) fn detect() -> impl Iterator<Item = Shortage> {
     let memory = (cgroup::oom_kills() > 0).then_some(Shortage::Memory);
-    let full = TEMPORARY.iter().map(Path::new).filter(|path| is_full_tmpfs(path));
+    let full = TMPFS_PATHS.iter().map(Path::new).filter(|path| is_full_tmpfs(path));
     let network = looked_for_network().then_some(Shortage::Network);
     memory.into_iter().chain(full.map(|path| Shortage::Tmpfs(path.to_owned()))).chain(network)
 }

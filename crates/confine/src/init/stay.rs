@@ -18,7 +18,7 @@ use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid};
 
 use super::descriptors::Descriptors;
-use super::exec::{self, Supervised, timespec};
+use super::exec::{self, ExecSupervision, timespec};
 use super::files;
 use super::listeners::ProxyListeners;
 use super::logs::LogPump;
@@ -71,7 +71,7 @@ impl StayDescriptors {
         let kills = match stay.kills {
             KillSource::Descriptor => KillCounter::from(all.next().ok_or_else(missing)?),
             KillSource::Inside => KillCounter::Inside,
-            KillSource::Nobody => KillCounter::Nobody,
+            KillSource::Uncounted => KillCounter::Uncounted,
         };
         let held = all.by_ref().take(usize::from(stay.held)).collect();
         let mut pumps = Vec::new();
@@ -230,7 +230,7 @@ impl Staying {
             if is_reported {
                 return first.receive();
             }
-            // It says nothing before it was told that the command has begun, so it is gone.
+            // It sends nothing before it was notified that the command has begun, so it is gone.
             if is_left {
                 return Err(Errno::PIPE.into());
             }
@@ -260,7 +260,7 @@ impl Staying {
             }
         };
 
-        // Everything inside ends, and only then this process, whose end whoever waits is told of by the kernel.
+        // Everything inside ends, and only then this process, of whose end the kernel notifies whoever waits.
         self.scope.end();
         for log in &mut self.logs {
             log.drain();
@@ -362,7 +362,7 @@ impl Staying {
         if !self.is_paused && self.idle_since.is_some_and(is_over) {
             return Some(EndCause::Idle);
         }
-        // What was told to end has the time to; a sandbox ends with its first command at once.
+        // What was requested to end has the time to; a sandbox ends with its first command at once.
         self.ending.filter(|cause| matches!(cause, EndCause::Command(_)) || self.children.is_empty())
     }
 
@@ -444,7 +444,7 @@ impl Staying {
         let _ = self.note(StayNote::Stays);
     }
 
-    /// Tells everything inside to end.
+    /// Signals everything inside to end.
     fn terminate(&mut self) {
         if self.is_paused {
             self.unpause();
@@ -460,7 +460,7 @@ impl Staying {
     }
 
     /// Forks a supervisor.
-    fn supervise(&mut self, run: impl FnOnce(&Supervised<'_>) -> u8) -> io::Result<()> {
+    fn supervise(&mut self, run: impl FnOnce(&ExecSupervision<'_>) -> u8) -> io::Result<()> {
         if let Some(pid) = sys::fork_single_threaded(Machine::Real)? {
             self.children.push(pid);
             self.idle_since = None;
@@ -473,7 +473,7 @@ impl Staying {
         self.logs.clear();
         self.first = None;
         let supervised =
-            Supervised { cgroups: &self.cgroups, neighbours: self.neighbours, kills: &self.kills };
+            ExecSupervision { cgroups: &self.cgroups, neighbours: self.neighbours, kills: &self.kills };
         sys::exit_now(i32::from(run(&supervised)))
     }
 

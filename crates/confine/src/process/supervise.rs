@@ -166,7 +166,7 @@ pub fn run(supervised: Supervised) -> io::Result<u8> {
     }
 }
 
-/// Waits for a signal or for a request, and carries that out. Tells whether the client may send more.
+/// Waits for a signal or for a request, and carries that out. Returns whether the client may send more.
 fn wait(signals: &SignalFd, session: Option<&mut ExecSession>, agent: i32) -> io::Result<bool> {
     let signal = PollFd::new(signals, PollFlags::IN);
     let Some(session) = session else {

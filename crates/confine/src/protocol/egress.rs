@@ -1,4 +1,4 @@
-//! What the egress proxy is told, what it reports, and the socket over which PID 1 hands it listeners.
+//! What the egress proxy gets, what it reports, and the socket over which PID 1 hands it listeners.
 //!
 //! PID 1 can open sockets in the network of the sandbox, and the proxy can connect to the outside; neither can do both. The socket
 //! between them keeps the bounds of messages, so that neither waits for the rest of one. It is the proxy's lifeline as well.
@@ -43,7 +43,7 @@ pub struct EgressSpec {
     pub variables: Vec<EnvEntry>,
     /// The user whose requests it takes, beside root's.
     pub owner: u32,
-    /// Who it becomes, where it is root.
+    /// The user and the group that it becomes, where it is root.
     pub user: Option<(u32, u32)>,
 }
 

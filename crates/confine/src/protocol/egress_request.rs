@@ -28,7 +28,7 @@ pub enum EgressRequest {
     Variables,
     /// Nothing either, and the connection stays open until the sandbox has ended.
     Attend,
-    /// Whoever connects answers questions from now on: they are told of each by a message, until the sandbox has ended.
+    /// Whoever connects answers questions from now on: they are notified of each by a message, until the sandbox has ended.
     AnswerQuestions,
     /// Lets those pass who wait for the answer to this question.
     AllowOnce { question: u64 },

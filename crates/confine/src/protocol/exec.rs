@@ -54,7 +54,7 @@ pub struct ExecSpec {
     /// Its umask: the caller's.
     pub umask: u32,
     pub process_limits: ProcessLimits,
-    /// Who it runs as.
+    /// The user that it runs as.
     pub user: ExecUser,
     /// What landlock lets it write.
     pub writable: Vec<PathBuf>,
@@ -64,7 +64,7 @@ pub struct ExecSpec {
     pub terminal: Option<u8>,
 }
 
-/// Who an exec runs as.
+/// The user that an exec runs as.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum ExecUser {
     /// The user `agent`.

@@ -58,15 +58,15 @@ pub struct Stay {
     pub logs: Option<u64>,
 }
 
-/// Who counts the processes of a sandbox that the kernel kills for lack of memory.
+/// What counts the processes of a sandbox that the kernel kills for lack of memory.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum KillSource {
     /// A control group that is not seen inside: its file comes as a descriptor.
     Descriptor,
     /// The control group that is seen inside, if there is one.
     Inside,
-    /// Nobody.
-    Nobody,
+    /// Nothing counts them.
+    Uncounted,
 }
 
 /// What the supervisor of a sandbox without isolation is to run. Descriptors: those of [`Stay`], then three streams.

@@ -8,7 +8,7 @@ use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Kind, TreeError, look, open_directory};
+use super::entry::{Kind, TreeError, open_directory, stat};
 
 /// What is copied.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -84,7 +84,7 @@ pub fn destination(
     };
     let directory = open(above).map_err(failed(above))?;
     let must_be_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    match look(&directory, name) {
+    match stat(&directory, name) {
         Ok(found) => match (FileType::from_raw_mode(found.st_mode), source.kind) {
             (FileType::Directory, _) => within(open_directory(&directory, name).map_err(failed(path))?),
             (FileType::Symlink, _) if must_be_directory => {

@@ -1,4 +1,4 @@
-//! What both sides of a copy have in common: what can be copied, why it is not, and looking at names of a directory.
+//! What both sides of a copy have in common: what can be copied, why it is not, and finding out what is at a name of a directory.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -66,7 +66,7 @@ pub(super) fn kind(stat: &Stat) -> Option<Kind> {
 }
 
 /// Describes what is at a name of a directory, and not where a link leads.
-pub(super) fn look(directory: impl AsFd, name: &OsStr) -> Result<Stat, Errno> {
+pub(super) fn stat(directory: impl AsFd, name: &OsStr) -> Result<Stat, Errno> {
     statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 

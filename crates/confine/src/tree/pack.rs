@@ -11,7 +11,7 @@ use rustix::fs::{Dir, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 use tar::{Builder, EntryType, Header};
 
-use super::entry::{Copied, Kind, MAX_DEPTH, MODE, TreeError, kind, look, open_directory};
+use super::entry::{Copied, Kind, MAX_DEPTH, MODE, TreeError, kind, open_directory, stat};
 
 /// Writes what is at a name of a directory as a stream of tar, in which its path is `root`.
 ///
@@ -47,7 +47,7 @@ impl<W: Write> Packing<W> {
         path: &Path,
         depth: usize,
     ) -> Result<(), TreeError> {
-        let stat = match look(directory, name) {
+        let stat = match stat(directory, name) {
             // It was removed meanwhile.
             Err(Errno::NOENT) if depth > 0 => return Ok(()),
             stat => stat.map_err(TreeError::at(path))?,

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use tar::{Archive, Entry, EntryType};
 
 use super::destination::{Destination, Top};
-use super::entry::{Copied, Kind, MAX_DEPTH, MODE, TreeError, draft, look, names, open_directory, remove};
+use super::entry::{Copied, Kind, MAX_DEPTH, MODE, TreeError, draft, names, open_directory, remove, stat};
 
 /// The mode of a directory that no stream names.
 const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
@@ -65,7 +65,7 @@ impl Draft {
     /// Gives it the name that it is to have.
     fn commit(&self, directory: &OwnedFd) -> Result<(), TreeError> {
         let Self { name, becomes, made } = self;
-        let is_made = |name: &OsStr| look(directory, name).is_ok_and(|found| is_same(made, &found));
+        let is_made = |name: &OsStr| stat(directory, name).is_ok_and(|found| is_same(made, &found));
         if !is_made(name) {
             return Err(replaced(becomes));
         }
@@ -130,7 +130,7 @@ impl Drop for Unpacked {
 pub fn unpack(to: Destination, stream: impl Read) -> Result<Unpacked, TreeError> {
     let Destination { directory, mut top, kind, umask } = to;
     let draft = match (&top, kind) {
-        (Top::Named(name), Kind::Directory) if look(&directory, name).is_err() => {
+        (Top::Named(name), Kind::Directory) if stat(&directory, name).is_err() => {
             Some(Draft::make(&directory, name.clone())?)
         }
         _ => None,

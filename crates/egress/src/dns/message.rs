@@ -25,12 +25,12 @@ pub enum Received {
     /// A query that cannot be answered, and the message that says so.
     Refused(Vec<u8>),
     /// A query.
-    Question(Question),
+    Question(DnsQuestion),
 }
 
 /// A question that can be answered.
 #[derive(Debug)]
-pub struct Question {
+pub struct DnsQuestion {
     header: Header,
     query: Query,
     edns: bool,
@@ -60,7 +60,7 @@ pub enum Family {
 
 /// What is answered.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Answer {
+pub enum DnsAnswer {
     Address(IpAddr),
     Name(String),
     /// The name is there, without anything of this kind.
@@ -94,7 +94,7 @@ pub fn read(bytes: &[u8]) -> Received {
     let Some(query) = message.take_queries().pop() else {
         return refused(ResponseCode::FormErr);
     };
-    let question = Question { header, query, edns: message.extensions().is_some() };
+    let question = DnsQuestion { header, query, edns: message.extensions().is_some() };
     if message.extensions().as_ref().is_some_and(|edns| edns.version() != 0) {
         return Received::Refused(question.reply_with(ResponseCode::BADVERS, None));
     }
@@ -105,7 +105,7 @@ pub fn read(bytes: &[u8]) -> Received {
     Received::Question(question)
 }
 
-impl Question {
+impl DnsQuestion {
     /// Returns what it is about.
     pub fn subject(&self) -> Subject {
         let name = self.query.name();
@@ -119,16 +119,18 @@ impl Question {
     }
 
     /// Answers it.
-    pub fn reply(&self, answer: &Answer) -> Vec<u8> {
+    pub fn reply(&self, answer: &DnsAnswer) -> Vec<u8> {
         let data = match answer {
-            Answer::Address(IpAddr::V4(address)) => Some(RData::A(A(*address))),
-            Answer::Address(IpAddr::V6(address)) => Some(RData::AAAA(AAAA(*address))),
-            Answer::Name(name) => Name::from_ascii(format!("{name}.")).ok().map(|name| RData::PTR(PTR(name))),
-            Answer::Empty | Answer::NoSuchName | Answer::Failure => None,
+            DnsAnswer::Address(IpAddr::V4(address)) => Some(RData::A(A(*address))),
+            DnsAnswer::Address(IpAddr::V6(address)) => Some(RData::AAAA(AAAA(*address))),
+            DnsAnswer::Name(name) => {
+                Name::from_ascii(format!("{name}.")).ok().map(|name| RData::PTR(PTR(name)))
+            }
+            DnsAnswer::Empty | DnsAnswer::NoSuchName | DnsAnswer::Failure => None,
         };
         let code = match answer {
-            Answer::NoSuchName => ResponseCode::NXDomain,
-            Answer::Failure => ResponseCode::ServFail,
+            DnsAnswer::NoSuchName => ResponseCode::NXDomain,
+            DnsAnswer::Failure => ResponseCode::ServFail,
             _ => ResponseCode::NoError,
         };
         self.reply_with(code, data)

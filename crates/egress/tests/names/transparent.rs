@@ -215,7 +215,7 @@ async fn a_client_that_stops_in_the_middle_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn on_the_port_of_https_nothing_is_dialled_before_the_client_hello_was_judged() {
+async fn on_the_port_of_https_nothing_is_dialled_before_the_client_hello_was_classified() {
     let sandbox = sandbox(&["a.localhost:443"]);
     let mut stream = connect(&sandbox, 443).await;
     stream.write_all(&hello_to(b"b.localhost")).await.unwrap();

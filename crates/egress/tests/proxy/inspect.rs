@@ -1,4 +1,4 @@
-//! Hosts that rules allow for requests alone: by every door the proxy decides each request, and the server sees what was allowed.
+//! Hosts that rules allow for requests alone: by every listener the proxy decides each request, and the server sees what was allowed.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -34,14 +34,14 @@ struct Stand {
 
 /// How the server is asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Door {
+enum Listener {
     /// By a whole URL.
     Url,
     Connect,
     Socks,
 }
 
-const DOORS: [Door; 3] = [Door::Url, Door::Connect, Door::Socks];
+const LISTENERS: [Listener; 3] = [Listener::Url, Listener::Connect, Listener::Socks];
 
 impl Stand {
     async fn new(allow: &[&str], deny: &[&str]) -> Self {
@@ -51,17 +51,19 @@ impl Stand {
     }
 
     /// Opens a connection on which `localhost` is asked for.
-    async fn open(&self, door: Door) -> TcpStream {
-        match door {
-            Door::Url => TcpStream::connect(self.proxy).await.unwrap(),
-            Door::Connect | Door::Socks => tunnel(self.proxy, self.server.port(), door == Door::Socks).await,
+    async fn open(&self, listener: Listener) -> TcpStream {
+        match listener {
+            Listener::Url => TcpStream::connect(self.proxy).await.unwrap(),
+            Listener::Connect | Listener::Socks => {
+                tunnel(self.proxy, self.server.port(), listener == Listener::Socks).await
+            }
         }
     }
 
     /// Sends requests on one connection, each the method and the path and what follows the first line, and returns the answers.
-    async fn ask(&self, door: Door, requests: &[(&str, &str)]) -> String {
-        let mut stream = self.open(door).await;
-        let base = if door == Door::Url {
+    async fn ask(&self, listener: Listener, requests: &[(&str, &str)]) -> String {
+        let mut stream = self.open(listener).await;
+        let base = if listener == Listener::Url {
             format!("http://localhost:{}", self.server.port())
         } else {
             String::new()
@@ -93,30 +95,33 @@ fn followed(port: u16) -> String {
 }
 
 #[tokio::test]
-async fn by_every_door_a_request_passes_where_a_rule_describes_it() {
-    for door in DOORS {
+async fn by_every_listener_a_request_passes_where_a_rule_describes_it() {
+    for listener in LISTENERS {
         let stand = Stand::new(&["GET,HEAD http://@/pub/*"], &[]).await;
         let last = last(stand.server.port());
-        let answer = stand.ask(door, &[("GET /pub/a?b=c", &last)]).await;
-        assert!(answer.starts_with("HTTP/1.1 200"), "{door:?}: {answer}");
-        assert_eq!(stand.received(), ["GET /pub/a?b=c HTTP/1.1"], "{door:?}");
+        let answer = stand.ask(listener, &[("GET /pub/a?b=c", &last)]).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{listener:?}: {answer}");
+        assert_eq!(stand.received(), ["GET /pub/a?b=c HTTP/1.1"], "{listener:?}");
         for request in [
             "POST /pub/a", "GET /private", "get /pub/a", "GET /pub/../private", "GET /pub/%2e%2e/private",
             "GET /pub//a", "GET /pub/..%2fprivate", "GET /pub/..;/private", "GET /PUB/a", "OPTIONS /",
         ] {
-            let answer = stand.ask(door, &[(request, &last)]).await;
-            assert!(answer.starts_with("HTTP/1.1 403"), "{door:?} {request}: {answer}");
-            assert!(answer.contains("matches nothing in `[network] allow`"), "{door:?} {request}: {answer}");
+            let answer = stand.ask(listener, &[(request, &last)]).await;
+            assert!(answer.starts_with("HTTP/1.1 403"), "{listener:?} {request}: {answer}");
+            assert!(
+                answer.contains("matches nothing in `[network] allow`"),
+                "{listener:?} {request}: {answer}"
+            );
         }
-        assert!(stand.received().is_empty(), "{door:?}");
+        assert!(stand.received().is_empty(), "{listener:?}");
 
         // The same requests, with a rule about the host: the server has them all.
         stand.shared.set_rules(rules(stand.server.port(), &["@"], &[]));
         for request in ["POST /pub/a", "GET /private", "GET /pub/../private", "GET /pub//a"] {
-            let answer = stand.ask(door, &[(request, &last)]).await;
-            assert!(answer.starts_with("HTTP/1.1 200"), "{door:?} {request}: {answer}");
+            let answer = stand.ask(listener, &[(request, &last)]).await;
+            assert!(answer.starts_with("HTTP/1.1 200"), "{listener:?} {request}: {answer}");
         }
-        assert_eq!(stand.received().len(), 4, "{door:?}");
+        assert_eq!(stand.received().len(), 4, "{listener:?}");
     }
 }
 
@@ -124,8 +129,8 @@ async fn by_every_door_a_request_passes_where_a_rule_describes_it() {
 async fn what_is_refused_says_which_rule_is_missing() {
     let stand = Stand::new(&["GET http://@/pub/*"], &[]).await;
     let port = stand.server.port();
-    for door in DOORS {
-        let answer = stand.ask(door, &[("POST /pub/a?secret", &last(port))]).await;
+    for listener in LISTENERS {
+        let answer = stand.ask(listener, &[("POST /pub/a?secret", &last(port))]).await;
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!(
@@ -153,21 +158,21 @@ async fn what_is_refused_says_which_rule_is_missing() {
 
 #[tokio::test]
 async fn a_denied_request_between_others_alone_is_refused() {
-    for door in DOORS {
+    for listener in LISTENERS {
         let stand = Stand::new(&["GET http://@/pub/*"], &[]).await;
         let port = stand.server.port();
         let body = format!("\r\nHost: localhost:{port}\r\nContent-Length: {}\r\n\r\n{INNER}", INNER.len());
         let answers = stand
             .ask(
-                door,
+                listener,
                 &[("GET /pub/1", &followed(port)), ("POST /pub/2", &body), ("GET /pub/3", &last(port))],
             )
             .await;
         let statuses: Vec<_> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
-        assert_eq!(statuses, ["200", "403", "200"], "{door:?}: {answers}");
-        assert_eq!(stand.received(), ["GET /pub/1 HTTP/1.1", "GET /pub/3 HTTP/1.1"], "{door:?}");
+        assert_eq!(statuses, ["200", "403", "200"], "{listener:?}: {answers}");
+        assert_eq!(stand.received(), ["GET /pub/1 HTTP/1.1", "GET /pub/3 HTTP/1.1"], "{listener:?}");
         let counts = stand.shared.audit().counts();
-        assert_eq!((counts.requests, counts.refusals), (2, 1), "{door:?}: {}", stand.log.text());
+        assert_eq!((counts.requests, counts.refusals), (2, 1), "{listener:?}: {}", stand.log.text());
     }
 }
 
@@ -175,7 +180,7 @@ async fn a_denied_request_between_others_alone_is_refused() {
 async fn one_connection_to_the_proxy_asks_several_hosts_each_by_its_rules() {
     let stand = Stand::new(&["GET http://@/a", "GET http://b.@/b"], &[]).await;
     let port = stand.server.port();
-    let mut stream = stand.open(Door::Url).await;
+    let mut stream = stand.open(Listener::Url).await;
     for (url, status) in [
         ("localhost", "a"),
         ("b.localhost", "b"),
@@ -205,7 +210,7 @@ async fn one_connection_to_the_proxy_asks_several_hosts_each_by_its_rules() {
 
 #[tokio::test]
 async fn every_request_of_a_connection_names_the_host_that_it_is_to() {
-    for door in [Door::Connect, Door::Socks] {
+    for listener in [Listener::Connect, Listener::Socks] {
         let stand = Stand::new(&["* http://@/*"], &[]).await;
         let port = stand.server.port();
         let good = [followed(port), "\r\nHost: LocalHost.\r\n\r\n".to_owned()];
@@ -220,7 +225,7 @@ async fn every_request_of_a_connection_names_the_host_that_it_is_to() {
                 "\r\n\r\n".to_owned(),
                 format!("\r\nHost: localhost:{port}\r\nHost: other\r\n\r\n"),
             ] {
-                let mut stream = stand.open(door).await;
+                let mut stream = stand.open(listener).await;
                 stream
                     .write_all(
                         format!("GET /1 HTTP/1.1{good}GET /2 HTTP/1.1\r\nConnection: close{bad}").as_bytes(),
@@ -230,15 +235,16 @@ async fn every_request_of_a_connection_names_the_host_that_it_is_to() {
                 let answers = rest(&mut stream).await;
                 let statuses: Vec<_> =
                     answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
-                assert!(matches!(statuses[..], ["200", "403" | "400"]), "{door:?} {bad:?}: {answers}");
-                assert_eq!(stand.received(), ["GET /1 HTTP/1.1"], "{door:?} {bad:?}");
+                assert!(matches!(statuses[..], ["200", "403" | "400"]), "{listener:?} {bad:?}: {answers}");
+                assert_eq!(stand.received(), ["GET /1 HTTP/1.1"], "{listener:?} {bad:?}");
             }
         }
         for (url, status) in
             [("http://other/", "403"), ("https://localhost/", "403"), ("http://localhost/", "200")]
         {
-            let answer =
-                stand.ask(door, &[("GET /1", &followed(port)), (&format!("GET {url}"), &last(port))]).await;
+            let answer = stand
+                .ask(listener, &[("GET /1", &followed(port)), (&format!("GET {url}"), &last(port))])
+                .await;
             assert_eq!(
                 answer.matches("HTTP/1.1 200").count(),
                 1 + usize::from(status == "200"),
@@ -246,17 +252,17 @@ async fn every_request_of_a_connection_names_the_host_that_it_is_to() {
             );
         }
         // The first request as well.
-        let answer = stand.ask(door, &[("GET /1", "\r\nHost: other\r\n\r\n")]).await;
+        let answer = stand.ask(listener, &[("GET /1", "\r\nHost: other\r\n\r\n")]).await;
         assert!(
             answer.starts_with("HTTP/1.1 403") && answer.contains("egress.mismatch"),
-            "{door:?}: {answer}"
+            "{listener:?}: {answer}"
         );
     }
 }
 
 #[tokio::test]
 async fn a_host_rule_lets_everything_pass_that_no_rule_about_requests_denies() {
-    for door in DOORS {
+    for listener in LISTENERS {
         let stand = Stand::new(&["@"], &["DELETE http://@/*", "* http://@/admin/*"]).await;
         let last = last(stand.server.port());
         for (request, status) in [
@@ -270,11 +276,11 @@ async fn a_host_rule_lets_everything_pass_that_no_rule_about_requests_denies() {
             ("GET /Admin/x", "403"),
             ("GET /administration", "200"),
         ] {
-            let answer = stand.ask(door, &[(request, &last)]).await;
-            assert_eq!(&answer[9..12], status, "{door:?} {request}: {answer}");
+            let answer = stand.ask(listener, &[(request, &last)]).await;
+            assert_eq!(&answer[9..12], status, "{listener:?} {request}: {answer}");
             assert!(!answer.contains("remedy"), "nothing that is added to `allow` helps: {answer}");
             let received = stand.received();
-            assert_eq!(received.len(), usize::from(status == "200"), "{door:?} {request}: {received:?}");
+            assert_eq!(received.len(), usize::from(status == "200"), "{listener:?} {request}: {received:?}");
         }
     }
 }
@@ -282,7 +288,7 @@ async fn a_host_rule_lets_everything_pass_that_no_rule_about_requests_denies() {
 #[tokio::test]
 async fn what_servers_read_differently_reaches_none_on_a_connection_that_ends_here() {
     let inner = INNER.len();
-    for door in [Door::Connect, Door::Socks] {
+    for listener in [Listener::Connect, Listener::Socks] {
         for framing in [
             format!("Content-Length: {inner}\r\nContent-Length: 0\r\n\r\n{INNER}"),
             format!("Content-Length: +{inner}\r\n\r\n{INNER}"),
@@ -297,7 +303,7 @@ async fn what_servers_read_differently_reaches_none_on_a_connection_that_ends_he
         ] {
             let stand = Stand::new(&["POST http://@/outer"], &[]).await;
             let rest = format!("\r\nHost: localhost:{}\r\n{framing}", stand.server.port());
-            let answer = stand.ask(door, &[("POST /outer", &rest)]).await;
+            let answer = stand.ask(listener, &[("POST /outer", &rest)]).await;
             let refused = ["HTTP/1.1 400", "HTTP/1.1 403"].iter().any(|status| answer.starts_with(status));
             assert!(answer.is_empty() || refused, "{framing:?}: {answer:?}");
             assert_eq!(
@@ -313,7 +319,7 @@ async fn what_servers_read_differently_reaches_none_on_a_connection_that_ends_he
             "\r\nHost: localhost:{}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{INNER}",
             stand.server.port()
         );
-        stand.ask(door, &[("POST /outer", &rest)]).await;
+        stand.ask(listener, &[("POST /outer", &rest)]).await;
         let received = stand.record.lock().unwrap().clone();
         assert_eq!(received.len(), 1, "{received:?}");
         assert!(
@@ -325,7 +331,7 @@ async fn what_servers_read_differently_reaches_none_on_a_connection_that_ends_he
 
 #[tokio::test]
 async fn headers_that_name_another_request_are_refused_and_other_protocols_do_not_follow() {
-    for door in DOORS {
+    for listener in LISTENERS {
         let stand = Stand::new(&["POST http://@/*"], &[]).await;
         let port = stand.server.port();
         for (header, status) in [
@@ -338,19 +344,20 @@ async fn headers_that_name_another_request_are_refused_and_other_protocols_do_no
             ("Connection: upgrade, http2-settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk", "200"),
         ] {
             let others = format!("\r\nHost: localhost:{port}\r\nContent-Length: 0\r\n{header}\r\n\r\n");
-            let mut stream = stand.open(door).await;
-            let base = if door == Door::Url { format!("http://localhost:{port}") } else { String::new() };
+            let mut stream = stand.open(listener).await;
+            let base =
+                if listener == Listener::Url { format!("http://localhost:{port}") } else { String::new() };
             stream.write_all(format!("POST {base}/x HTTP/1.1{others}").as_bytes()).await.unwrap();
             let answer = head(&mut stream).await;
-            assert_eq!(&answer[9..12], status, "{door:?} {header}: {answer}");
+            assert_eq!(&answer[9..12], status, "{listener:?} {header}: {answer}");
             // Some take the query for it.
-            let mut stream = stand.open(door).await;
+            let mut stream = stand.open(listener).await;
             let request =
                 format!("POST {base}/x?a=b&%24httpMethod=DELETE HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n");
             stream.write_all(request.as_bytes()).await.unwrap();
-            assert!(head(&mut stream).await.starts_with("HTTP/1.1 403"), "{door:?}");
+            assert!(head(&mut stream).await.starts_with("HTTP/1.1 403"), "{listener:?}");
             let received = std::mem::take(&mut *stand.record.lock().unwrap()).concat().to_lowercase();
-            assert_eq!(received.is_empty(), status != "200", "{door:?} {header}: {received}");
+            assert_eq!(received.is_empty(), status != "200", "{listener:?} {header}: {received}");
             assert!(!received.contains("upgrade") && !received.contains("http2-settings"), "{received}");
         }
     }
@@ -359,16 +366,16 @@ async fn headers_that_name_another_request_are_refused_and_other_protocols_do_no
 #[tokio::test]
 async fn what_is_no_http_is_refused_where_requests_are_decided() {
     let stand = Stand::new(&["GET http://@/*"], &[]).await;
-    for door in [Door::Connect, Door::Socks] {
+    for listener in [Listener::Connect, Listener::Socks] {
         for (bytes, answered) in [
             (client_hello("localhost"), "\u{15}"),
             (b"SSH-2.0-OpenSSH_9.9\r\n".to_vec(), "HTTP/1.1 400"),
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), ""),
         ] {
-            let mut stream = stand.open(door).await;
+            let mut stream = stand.open(listener).await;
             stream.write_all(&bytes).await.unwrap();
             let answer = rest(&mut stream).await;
-            assert!(answer.starts_with(answered), "{door:?} {}: {answer:?}", bytes.escape_ascii());
+            assert!(answer.starts_with(answered), "{listener:?} {}: {answer:?}", bytes.escape_ascii());
         }
     }
     assert!(stand.received().is_empty());
@@ -378,19 +385,21 @@ async fn what_is_no_http_is_refused_where_requests_are_decided() {
 
 #[tokio::test]
 async fn bodies_pass_as_they_arrive_in_both_directions() {
-    for door in DOORS {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+    for listener in LISTENERS {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = server.local_addr().unwrap().port();
         let (proxy, _, _) = serve_logged(rules(port, &["POST http://@/*"], &[])).await;
-        let (mut client, base) = match door {
-            Door::Url => (TcpStream::connect(proxy).await.unwrap(), format!("http://localhost:{port}")),
-            Door::Connect | Door::Socks => (tunnel(proxy, port, door == Door::Socks).await, String::new()),
+        let (mut client, base) = match listener {
+            Listener::Url => (TcpStream::connect(proxy).await.unwrap(), format!("http://localhost:{port}")),
+            Listener::Connect | Listener::Socks => {
+                (tunnel(proxy, port, listener == Listener::Socks).await, String::new())
+            }
         };
         let head_of = format!(
             "POST {base}/ HTTP/1.1\r\nHost: localhost:{port}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
         );
         client.write_all(head_of.as_bytes()).await.unwrap();
-        let (mut server, _) = listener.accept().await.unwrap();
+        let (mut server, _) = server.accept().await.unwrap();
         head(&mut server).await;
         let mut chunk = [0; 8];
         server.read_exact(&mut chunk).await.unwrap();
@@ -398,13 +407,13 @@ async fn bodies_pass_as_they_arrive_in_both_directions() {
         server.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n").await.unwrap();
         assert!(head(&mut client).await.starts_with("HTTP/1.1 200"));
         client.read_exact(&mut chunk).await.unwrap();
-        assert_eq!(&chunk, b"3\r\ntwo\r\n", "{door:?}: before either body ends");
+        assert_eq!(&chunk, b"3\r\ntwo\r\n", "{listener:?}: before either body ends");
         client.write_all(b"0\r\n\r\n").await.unwrap();
         let mut end = [0; 5];
         server.read_exact(&mut end).await.unwrap();
         server.write_all(b"0\r\n\r\n").await.unwrap();
         client.read_exact(&mut end).await.unwrap();
-        assert_eq!(&end, b"0\r\n\r\n", "{door:?}");
+        assert_eq!(&end, b"0\r\n\r\n", "{listener:?}");
     }
 }
 
@@ -413,11 +422,11 @@ async fn rules_that_change_decide_about_the_next_request_and_end_what_is_no_long
     let stand = Stand::new(&["@"], &[]).await;
     let port = stand.server.port();
     // A tunnel that nobody looks into ends when a rule about requests comes.
-    let mut tunnel = stand.open(Door::Connect).await;
+    let mut tunnel = stand.open(Listener::Connect).await;
     tunnel.write_all(b"\0").await.unwrap();
     stand.shared.set_rules(rules(port, &["@"], &["DELETE http://@/*"]));
     assert_eq!(rest(&mut tunnel).await, "");
-    let mut stream = stand.open(Door::Connect).await;
+    let mut stream = stand.open(Listener::Connect).await;
     for (deny, status) in
         [(&["DELETE http://@/*"][..], "200"), (&["GET http://@/*"], "403"), (&["GET http://@/b"], "200")]
     {
@@ -433,12 +442,12 @@ async fn rules_that_change_decide_about_the_next_request_and_end_what_is_no_long
         stream.read_exact(&mut vec![0; length.unwrap()]).await.unwrap();
     }
     // A request whose answer does not end.
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = server.local_addr().unwrap().port();
     let (proxy, shared, _) = serve_logged(rules(port, &["GET http://@/*"], &[])).await;
     let mut client = crate::fronting::tunnel(proxy, port, false).await;
     client.write_all(format!("GET /a HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n").as_bytes()).await.unwrap();
-    let (mut server, _) = listener.accept().await.unwrap();
+    let (mut server, _) = server.accept().await.unwrap();
     head(&mut server).await;
     server.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n").await.unwrap();
     head(&mut client).await;

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::{Log, said, serve_logged};
 
-/// A proxy with somebody who is told everything.
+/// A proxy with somebody who is notified of everything.
 struct Asking {
     at: SocketAddr,
     proxy: Arc<Proxy>,
@@ -32,9 +32,9 @@ fn rules(list: &[&str]) -> Vec<HostRule> {
 async fn asking(allow: &[&str], deny: &[&str]) -> Asking {
     let rules = HostRules::new(NetworkMode::Allowlist, rules(allow), rules(deny));
     let (at, proxy, log) = serve_logged(rules).await;
-    let (tell, news) = channel();
-    let tell = Box::new(move |one: &News| tell.send(one.clone()).map_err(std::io::Error::other));
-    let attending = proxy.questions().attend(tell).unwrap();
+    let (notify, news) = channel();
+    let notify = Box::new(move |one: &News| notify.send(one.clone()).map_err(std::io::Error::other));
+    let attending = proxy.questions().attend(notify).unwrap();
     Asking { at, proxy, log, news, attending }
 }
 

@@ -7,7 +7,7 @@ use egress::limits::Limits;
 use egress::proxy::Setup;
 use egress::route::{Credential, Route};
 use policy::rules::network::{HostRule, HostRules, NetworkMode};
-use policy::rules::provider::Provider;
+use policy::rules::provider::CredentialProvider;
 use policy::rules::verdict::Origin;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -226,7 +226,7 @@ async fn an_answer_that_stops_halfway_ends() {
 #[tokio::test]
 async fn a_server_that_wants_no_credential_needs_none() {
     let (at, received) = upstream(OK).await;
-    let provider = Provider::named("ollama").unwrap();
+    let provider = CredentialProvider::named("ollama").unwrap();
     let mut ollama = Route::of(provider, None, None).unwrap();
     ollama.upstream = Route::new("a", &format!("http://{at}")).unwrap().upstream;
     let (proxy, _) = serve(Setup { routes: vec![ollama], ..Setup::from(rules(&[])) }).await;

@@ -21,7 +21,7 @@ pub(crate) struct Start {
     image: Image,
     flags: Vec<String>,
     entrypoint: Entrypoint,
-    /// Filters of system calls, for as long as the engine may read them.
+    /// Seccomp filters, for as long as the engine may read them.
     filters: Vec<NamedTempFile>,
 }
 
@@ -176,10 +176,10 @@ impl Container {
         Ended::from(exec.stdin(Stdio::null()).output().unwrap())
     }
 
-    /// Gives the engine another order about it, such as `kill`.
-    pub(crate) fn order(&self, order: &[&str]) {
-        let output = self.engine.command().args(order).arg(&self.name).output().unwrap();
-        assert!(output.status.success(), "{order:?}: {}", String::from_utf8_lossy(&output.stderr));
+    /// Calls another command of the engine on it, such as `kill`.
+    pub(crate) fn call(&self, arguments: &[&str]) {
+        let output = self.engine.command().args(arguments).arg(&self.name).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     pub(crate) fn wait(mut self) -> Ended {

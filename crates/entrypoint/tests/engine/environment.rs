@@ -161,8 +161,8 @@ fn an_exec_cannot_inspect_the_first_command() {
         assert!(refused.code == 2 && refused.err.contains("Permission denied"), "{flags}: {refused:?}");
         let work = "echo heard > /tmp/told; kill -USR1 $(cat /tmp/agent)";
         container.exec("", &["entrypoint", "--", "sh", "-c", work]).well();
-        // Not by the second command, which would end with the container.
-        container.order(&["kill", "--signal", "USR2"]);
+        // Not by the exec, which would end with the container.
+        container.call(&["kill", "--signal", "USR2"]);
         let ended = container.wait();
         assert_eq!((ended.code, ended.out.as_str()), (7, "heard\n"), "{flags}: {ended:?}");
     }

@@ -35,7 +35,7 @@ fn sigterm_ends_it_before_the_engine_kills_it() {
     // How an agent without a handler ends where the engine loses its patience after so many seconds.
     let stopped = |start: Start, patience: &str| {
         let container = start.started(SLEEPING);
-        container.order(&["stop", "--time", patience]);
+        container.call(&["stop", "--time", patience]);
         container.wait().code
     };
     assert_eq!(stopped(init(), "10"), 143);
@@ -51,7 +51,7 @@ fn signals_reach_the_agent() {
         let script =
             format!("trap 'echo caught; exit 7' {signal}; echo started; while :; do sleep 0.01; done");
         let container = init().started(&script);
-        container.order(&["kill", "--signal", signal]);
+        container.call(&["kill", "--signal", signal]);
         let ended = container.wait();
         assert_eq!((ended.code, ended.out.as_str()), (7, "caught\n"), "{signal}: {ended:?}");
     }

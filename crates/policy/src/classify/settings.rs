@@ -129,7 +129,7 @@ impl SettingsReader {
         }
     }
 
-    /// Reads a document that is one plain mapping, of whose keys only those at the top are told apart. What is indented belongs to the key
+    /// Reads a document that is one plain mapping, of whose keys only those at the top are distinguished. What is indented belongs to the key
     /// above; every other way to write one is refused, and so are the line ends that only some readers know.
     fn yaml(&mut self, text: &str) -> Option<()> {
         if text.contains(['\t', '\u{feff}']) || text.contains(|letter| letter != '\r' && is_unclear(letter)) {

@@ -284,6 +284,18 @@ mod tests {
         (config, problems.iter().map(ToString::to_string).collect())
     }
 
+    /// Otherwise one would be accepted, and do nothing: where a file chooses the names, no flag can set a key.
+    #[test]
+    fn every_flag_and_variable_of_the_table_sets_something() {
+        let location = &Location::Flag("--example".into());
+        for key in KEYS.iter().filter(|key| key.flag.is_some() || key.variable.is_some()) {
+            let (mut config, mut problems) = (Config::default(), Vec::new());
+            let texts = &[key.example.trim_matches(['[', ']', '"']).to_owned()];
+            config.set(&Typed { key, texts, location, base: &base() }, &mut problems);
+            assert!(config != Config::default() || !problems.is_empty(), "{}", key.path);
+        }
+    }
+
     #[test]
     fn reads_every_flag() {
         let (config, problems) = read(&Overrides {

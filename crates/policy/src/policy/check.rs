@@ -431,7 +431,7 @@ fn network_mode(config: &Config) -> NetworkMode {
     config.network.mode.as_ref().map_or(unsaid, |mode| mode.value)
 }
 
-/// Returns what a provider is told of the network, and the rules that answer questions about it.
+/// Returns what a plan has of the network, and the rules that answer questions about it.
 pub(super) fn network(config: &Config) -> (Network, HostRules) {
     let mode = network_mode(config);
     let allowed = config.network.allow.iter().flat_map(|list| &list.value);

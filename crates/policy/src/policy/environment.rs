@@ -114,7 +114,7 @@ fn route(name: &str, secret: &SecretTable, credential: Option<Secret>, config: &
         let variables = vec![variable(name, secret.url_var.as_ref()?.value.as_str(), "")];
         return Some(Route { name: name.to_owned(), upstream, credential, variables });
     }
-    let known = provider::Provider::named(&provider.to_string())?;
+    let known = provider::CredentialProvider::named(&provider.to_string())?;
     let variables = known.base_urls.iter().map(|(name, path)| variable(known.name, name, path)).collect();
     let upstream = RouteUpstream::Provider(known.name.to_owned());
     Some(Route { name: known.name.to_owned(), upstream, credential, variables })

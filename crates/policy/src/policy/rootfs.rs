@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Policy;
 use crate::plan::Provider;
 use crate::rules::path::{GuestPath, PathAccess};
-use crate::rules::rootfs::{DEVICES, ETC, OF_THE_TERMINAL, OWN_ETC, SYSTEM, TEMPORARY};
+use crate::rules::rootfs::{DEVICES, ETC, HOST_SYSTEM, OF_THE_TERMINAL, OWN_ETC, TMPFS_PATHS};
 use crate::rules::verdict::{Origin, Verdict};
 use crate::text::escape;
 
@@ -29,13 +29,13 @@ impl Policy {
                 allow(format!("`{shown}` lies in {what}, which is read-only"))
             }
         };
-        if let Some(tree) = within(TEMPORARY) {
+        if let Some(tree) = within(&TMPFS_PATHS) {
             return allow(format!("`{shown}` lies in `{tree}`, which is the sandbox's own until it ends"));
         }
         if self.provider.runs_containers() {
             return only_read("the image");
         }
-        if let Some(tree) = within(SYSTEM).or_else(|| within(ETC)) {
+        if let Some(tree) = within(HOST_SYSTEM).or_else(|| within(ETC)) {
             return only_read(&format!("`{tree}` of the host"));
         }
         if within(OWN_ETC).is_some() {

@@ -9,12 +9,12 @@ use crate::config::defaults::HOME;
 use crate::config::problem::{Problem, ProblemCode};
 use crate::plan::{self, Provider};
 use crate::rules::path::GuestPath;
-use crate::rules::rootfs::{OF_THE_KERNEL, SYSTEM};
+use crate::rules::rootfs::{HOST_SYSTEM, OF_THE_KERNEL, TMPFS_PATHS};
 use crate::rules::verdict::listing;
 use crate::text::escape;
 
-/// Directories that every native sandbox has of its own, empty but for what is shared in them.
-const OWN: &[&str] = &["/", "/home", HOME, "/run", "/tmp"];
+/// Directories that every native sandbox has besides those with a tmpfs, empty but for what is mounted in them.
+const PARENTS: [&str; 2] = ["/", "/home"];
 
 impl Policy {
     /// Returns where the agent starts, as the sandbox sees it.
@@ -58,8 +58,9 @@ impl Policy {
         let guests = || self.wanted.iter().map(|wanted| wanted.guest.as_path());
         let exposed = || parts.iter().flat_map(|parts| &parts.exposed).map(|exposed| exposed.guest.as_path());
         let leads_somewhere = || guests().chain(exposed()).any(|guest| guest.starts_with(path));
+        let is_made = || PARENTS.iter().chain(&TMPFS_PATHS).any(|made| path == Path::new(made));
         // What is in there is known only inside.
-        let system = || SYSTEM.iter().chain(OF_THE_KERNEL).chain(&["/etc"]).map(Path::new);
+        let system = || HOST_SYSTEM.iter().chain(OF_THE_KERNEL).chain(&["/etc"]).map(Path::new);
         let unknown = || system().chain(exposed()).any(|tree| path.starts_with(tree));
         let (what, hint) = match (self.behind(path), self.provider) {
             (Some((wanted, _)), _) if facts.is_file(wanted) => ("is a file".to_owned(), None),
@@ -74,9 +75,7 @@ impl Policy {
             (None, Provider::Local) => {
                 ("is in no shared directory, and provider local shows nothing else".to_owned(), None)
             }
-            (None, _) if OWN.iter().any(|own| path == Path::new(own)) || leads_somewhere() || unknown() => {
-                return;
-            }
+            (None, _) if is_made() || leads_somewhere() || unknown() => return,
             (None, _) => (
                 "does not exist in the sandbox".to_owned(),
                 Some(format!("`-v DIR:{}` shares a directory there", escape::path(path))),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use self::content::ContentRule;
 use self::row::{FileRules, NewFiles};
-pub use self::row::{Pattern, ProtectRow, Treatment};
+pub use self::row::{NamePattern, ProtectRow, Treatment};
 
 mod agents;
 mod beam;
@@ -152,7 +152,7 @@ pub(crate) fn leads_to_protected(components: &[&str]) -> bool {
 
 /// Returns whether a path of the list is this one, or a directory above it.
 pub fn covers(listed: &str, relative: &Path) -> bool {
-    match Pattern::of(listed) {
+    match NamePattern::of(listed) {
         None if is_only_a_file(listed) => relative == Path::new(listed),
         None => relative.starts_with(listed),
         Some(pattern) => pattern.covers(relative),

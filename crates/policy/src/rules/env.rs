@@ -21,7 +21,7 @@ pub const CONTROL_PLANE: &[&str] = &["SESSION_TOKEN", "CONTROL_PLANE_URL", "SESS
 pub const AGENT_COMMAND: &str = "AGENT_COMMAND";
 /// Its arguments, as a JSON array of strings.
 pub const AGENT_ARGS: &str = "AGENT_ARGS";
-/// Who the agent runs as: a name, or `uid[:gid]`.
+/// The user that the agent runs as: a name, or `uid[:gid]`.
 pub const AGENT_USER: &str = "AGENT_USER";
 /// Where the agent starts.
 pub const AGENT_WORKDIR: &str = "AGENT_WORKDIR";

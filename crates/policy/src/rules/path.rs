@@ -22,13 +22,13 @@ use crate::text::escape;
 const MAX_LENGTH: usize = 4095;
 
 /// Where the system stands inside: nothing may be mounted on or below these.
-const SYSTEM: &[&str] = &[
+const RESERVED_TREES: &[&str] = &[
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libo32", "/libx32", "/proc", "/sbin",
     "/sys", "/usr",
 ];
 
 /// What the sandbox has of its own: nothing may be mounted on these, but below them it may.
-const OWN: &[&str] = &["/", "/home", "/run", "/tmp", "/var", "/var/tmp"];
+const RESERVED_PATHS: &[&str] = &["/", "/home", "/run", "/tmp", "/var", "/var/tmp"];
 
 /// A path as the sandbox sees it: absolute, without `.`, `..`, repeated and trailing slashes, and NUL.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -73,8 +73,8 @@ impl GuestPath {
 
     /// Checks that something may be mounted here without hiding the system or what the sandbox needs.
     pub fn as_mount_point(&self) -> Result<&Self, PathError> {
-        let on_system = SYSTEM.iter().find(|taken| self.0.starts_with(taken));
-        match on_system.or_else(|| OWN.iter().find(|taken| self.0 == Path::new(taken))) {
+        let on_system = RESERVED_TREES.iter().find(|taken| self.0.starts_with(taken));
+        match on_system.or_else(|| RESERVED_PATHS.iter().find(|taken| self.0 == Path::new(taken))) {
             Some(taken) => Err(PathError::Taken { path: self.0.clone(), taken }),
             None => Ok(self),
         }

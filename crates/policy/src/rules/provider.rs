@@ -5,7 +5,7 @@
 
 /// A provider whose credentials the egress proxy adds to requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Provider {
+pub struct CredentialProvider {
     /// Its name in sandbox.toml, and the first part of its paths on the proxy.
     pub name: &'static str,
     /// Where it is: a URL without a path.
@@ -23,7 +23,7 @@ pub struct Provider {
 /// One form of a provider's credentials.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CredentialForm {
-    /// How a value of this form begins, which tells it from others.
+    /// How a value of this form begins, which distinguishes it from others.
     pub prefix: &'static str,
     /// How a token begins that stands for one inside: clients look at that.
     pub token_prefix: &'static str,
@@ -52,8 +52,8 @@ const fn read(path: &'static str) -> Allowed {
 }
 
 /// Every provider that is known by name.
-pub const PROVIDERS: &[Provider] = &[
-    Provider {
+pub const PROVIDERS: &[CredentialProvider] = &[
+    CredentialProvider {
         name: "anthropic",
         upstream: "https://api.anthropic.com",
         credentials: &[
@@ -84,7 +84,7 @@ pub const PROVIDERS: &[Provider] = &[
         ],
         source: "docs.claude.com/en/api and code.claude.com/docs/en/llm-gateway-protocol",
     },
-    Provider {
+    CredentialProvider {
         name: "openai",
         upstream: "https://api.openai.com",
         credentials: &[CredentialForm {
@@ -113,7 +113,7 @@ pub const PROVIDERS: &[Provider] = &[
         ],
         source: "platform.openai.com/docs/api-reference and codex-rs/codex-api/src/endpoint of openai/codex",
     },
-    Provider {
+    CredentialProvider {
         name: "google",
         upstream: "https://generativelanguage.googleapis.com",
         credentials: &[CredentialForm {
@@ -137,7 +137,7 @@ pub const PROVIDERS: &[Provider] = &[
         ],
         source: "ai.google.dev/api and src/_base_url.ts of googleapis/js-genai",
     },
-    Provider {
+    CredentialProvider {
         name: "ollama",
         upstream: "http://127.0.0.1:11434",
         credentials: &[],
@@ -226,7 +226,7 @@ impl HostedProvider {
     }
 }
 
-impl Provider {
+impl CredentialProvider {
     /// Returns the provider of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name == name)
@@ -266,12 +266,12 @@ mod tests {
 
     #[test]
     fn a_credential_is_shown_as_its_form_wants_it() {
-        let anthropic = Provider::named("anthropic").unwrap();
+        let anthropic = CredentialProvider::named("anthropic").unwrap();
         let header = |credential| anthropic.form(credential).unwrap().header;
         assert_eq!(header("sk-ant-api03-x"), "x-api-key");
         assert_eq!(header("sk-ant-oat01-x"), "authorization");
         assert_eq!(header("another"), "x-api-key");
-        assert_eq!(Provider::named("ollama").unwrap().form("x"), None);
-        assert_eq!(Provider::named("unknown"), None);
+        assert_eq!(CredentialProvider::named("ollama").unwrap().form("x"), None);
+        assert_eq!(CredentialProvider::named("unknown"), None);
     }
 }

@@ -1,7 +1,9 @@
 //! What a native sandbox has besides what is shared with it: the host's system, and directories of its own.
 
-/// Directories of the host's system that every program expects, read-only.
-pub const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+use crate::config::defaults::HOME;
+
+/// Directories of the host's system that every program expects, mounted read-only.
+pub const HOST_SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /// What of the host's `/etc` is needed to run its programs, read-only. None of it holds a secret: the loader's cache, links to
 /// alternatives, certificates, the time zone, names of services, protocols and types of files, fonts, and settings of programs in
@@ -21,8 +23,8 @@ pub const OWN_ETC: &[&str] = &[
     "/etc/shells",
 ];
 
-/// Where anything may be written until the sandbox ends, in a container too.
-pub const TEMPORARY: &[&str] = &["/dev/shm", "/home/agent", "/run", "/tmp"];
+/// Where every sandbox has a tmpfs, in a container too: anything may be written there until the sandbox ends.
+pub const TMPFS_PATHS: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
 
 /// File systems that the kernel makes for the sandbox alone.
 pub const OF_THE_KERNEL: &[&str] = &["/dev", "/proc"];

@@ -12,7 +12,7 @@ use crate::rules::path::{BoundaryMode, normalise};
 use crate::rules::verdict::shown;
 
 /// Trees of the system: neither they nor anything in them may be shared. `/root` is the caller's if that is root.
-const SYSTEM: &[&str] = &[
+const REFUSED_TREES: &[&str] = &[
     "/Library", "/System", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libo32", "/libx32",
     "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var",
 ];
@@ -326,7 +326,7 @@ fn place(path: &Path, caller: &Caller<'_>) -> Result<(), ShareRule> {
     }
     let excepted = EXCEPTIONS.iter().any(|tree| path.starts_with(tree))
         || (caller.uid == 0 && path.starts_with("/root"));
-    if let Some(tree) = SYSTEM.iter().find(|tree| !excepted && path.starts_with(tree)) {
+    if let Some(tree) = REFUSED_TREES.iter().find(|tree| !excepted && path.starts_with(tree)) {
         return Err(ShareRule::System { tree });
     }
     let names: Vec<&OsStr> = path.iter().collect();

@@ -424,10 +424,10 @@ fn a_path_that_is_no_text_is_the_one_that_git_takes() {
     assert!(submodules(module).eq([path(b"\xff/x")]));
     assert_eq!(references(module), [Reference::Repository(path(b"y"))]);
     // A name of a person may be in any encoding; what is compared with text may not.
-    let judge = |config: &[u8]| classify(Path::new(".git/config"), FILE, config);
-    assert_eq!(judge(b"[user]\n\tname = J\xfcrgen\n"), None);
+    let verdict_of = |config: &[u8]| classify(Path::new(".git/config"), FILE, config);
+    assert_eq!(verdict_of(b"[user]\n\tname = J\xfcrgen\n"), None);
     assert_eq!(
-        judge(b"[init]\n\tdefaultBranch = \xff\n"),
+        verdict_of(b"[init]\n\tdefaultBranch = \xff\n"),
         Some(Reason::Setting { key: "init.defaultbranch".into() })
     );
 }

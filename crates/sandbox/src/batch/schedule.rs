@@ -76,7 +76,7 @@ impl<T> Cancelled<T> {
     ) -> Self {
         Self {
             waiting: waiting.map(|waiting| (waiting.id, waiting.task)).collect(),
-            // From here on they are, whoever hears of it when.
+            // From here on they are, whenever that is noticed.
             running: running.inspect(|cancellation| cancellation.mark()).collect(),
         }
     }

@@ -20,12 +20,12 @@ pub struct Finished<T, R> {
     /// The task.
     pub task: Arc<Task<T>>,
     /// How it ended.
-    pub end: End<R>,
+    pub end: TaskEnd<R>,
 }
 
 /// How a task, or an attempt at it, has ended.
 #[derive(Debug)]
-pub enum End<R> {
+pub enum TaskEnd<R> {
     /// It was run.
     Attempt {
         /// Which attempt it was, from 1.
@@ -73,7 +73,7 @@ impl<T, R> State<T, R> {
     /// Adds to the results what was cancelled while it waited. Returns what is to be ended.
     fn cancelled(&mut self, cancelled: Cancelled<T>) -> Vec<Arc<Cancellation>> {
         let waiting = cancelled.waiting.into_iter();
-        self.results.extend(waiting.map(|(id, task)| Finished { id, task, end: End::Cancelled }));
+        self.results.extend(waiting.map(|(id, task)| Finished { id, task, end: TaskEnd::Cancelled }));
         cancelled.running
     }
 }
@@ -111,7 +111,7 @@ impl<T, R> Shared<T, R> {
     pub(super) fn join(&self) {
         let workers = std::mem::take(&mut self.lock().workers);
         for worker in workers {
-            // Its panics are caught where they can be told from others.
+            // Its panics are caught where they can be distinguished from others.
             let _ = worker.join();
         }
         if let Some(panic) = self.lock().panic.take() {
@@ -139,7 +139,7 @@ impl<T, R> Shared<T, R> {
         self.end(state, cancelled);
     }
 
-    /// Cancels everything, of which nobody wants to hear any more, and waits until nothing runs.
+    /// Cancels everything, of which nobody wants a result any more, and waits until nothing runs.
     pub(super) fn abandon(&self) {
         self.lock().is_abandoned = true;
         self.cancel_all();
@@ -178,7 +178,7 @@ impl<T, R> Shared<T, R> {
                 Ok((ending, result)) => {
                     let (then, cancelled) = state.schedule.finish(&attempt, ending);
                     let Attempt { id, number, task, .. } = attempt;
-                    let end = End::Attempt { number, result, then };
+                    let end = TaskEnd::Attempt { number, result, then };
                     state.results.push_back(Finished { id, task, end });
                     cancelled
                 }
@@ -219,7 +219,7 @@ impl<T: Send + Sync + 'static, R: Send + 'static> Shared<T, R> {
         }
         let was_cancelled = state.schedule.is_cancelled();
         let id = state.schedule.submit(task);
-        // Whoever has waited for this hears of it among the results.
+        // Whoever has waited for this finds it among the results.
         let cancelled = was_cancelled.then(|| state.schedule.cancel(id));
         match cancelled {
             Some(cancelled) => this.end(state, cancelled),
@@ -265,7 +265,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
 
-    use crate::batch::{Batch, Canceller, End, Ending, Limits, OnFailure, Retries, SubmitError, Task, Then};
+    use crate::batch::{
+        Batch, Canceller, Ending, Limits, OnFailure, Retries, SubmitError, Task, TaskEnd, Then,
+    };
 
     fn limits(running: usize, waiting: usize) -> Limits {
         let some = |number| NonZeroUsize::new(number).unwrap();
@@ -291,7 +293,7 @@ mod tests {
         }
         drop(queue);
         let mut next = || match batch.next().unwrap().end {
-            End::Attempt { result, number: 1, then: Then::Done } => result,
+            TaskEnd::Attempt { result, number: 1, then: Then::Done } => result,
             end => panic!("{end:?}"),
         };
         assert_eq!(next(), "fast");
@@ -349,7 +351,7 @@ mod tests {
         let mut ends: Vec<_> = batch
             .by_ref()
             .map(|finished| {
-                let is_run = matches!(finished.end, End::Attempt { then: Then::Cancelled, .. });
+                let is_run = matches!(finished.end, TaskEnd::Attempt { then: Then::Cancelled, .. });
                 (finished.task.payload, is_run)
             })
             .collect();
@@ -366,9 +368,9 @@ mod tests {
         starts.recv().unwrap();
         let canceller = batch.canceller();
         assert!(canceller.cancel(second));
-        assert!(matches!(batch.next().unwrap().end, End::Cancelled));
+        assert!(matches!(batch.next().unwrap().end, TaskEnd::Cancelled));
         assert!(canceller.cancel(first));
-        assert!(matches!(batch.next().unwrap().end, End::Attempt { then: Then::Cancelled, .. }));
+        assert!(matches!(batch.next().unwrap().end, TaskEnd::Attempt { then: Then::Cancelled, .. }));
         assert!(!canceller.cancel(first));
         let third = queue.submit(task("c")).unwrap();
         starts.recv().unwrap();
@@ -432,7 +434,7 @@ mod tests {
         queue.submit(task("a")).unwrap();
         queue.submit(task("b")).unwrap();
         for finished in batch {
-            assert!(matches!(finished.end, End::Cancelled));
+            assert!(matches!(finished.end, TaskEnd::Cancelled));
         }
     }
 }

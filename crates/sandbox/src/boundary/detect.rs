@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::Reason;
 use policy::plan::FileId;
-use policy::protect::table::Pattern;
+use policy::protect::table::NamePattern;
 use policy::text::escape;
 use rustix::fs::Stat;
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ use self::classifier::{Classifier, Watched, watched};
 use self::origin::{Attribution, Before, Facts, Time, Touched, attribute};
 use crate::boundary::detect::baseline::{Baseline, Entry, Hold, Original};
 use crate::boundary::detect::classified::Classified;
-use crate::boundary::detect::finding::{Finding, Origin};
+use crate::boundary::detect::finding::{Finding, FindingOrigin};
 use crate::boundary::protect::mounts::{Cause, Mounts, Nested, ReadOnly};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::host::beneath;
@@ -188,7 +188,7 @@ impl Baseline {
         let replaced: Vec<&Path> =
             self.entries.iter().filter(is_replaced).map(|entry| entry.path.as_path()).collect();
         for path in &replaced {
-            found((*path).into(), Reason::LinkReplaced, Origin::Replaced);
+            found((*path).into(), Reason::LinkReplaced, FindingOrigin::Replaced);
         }
         let mut classifier = Classifier::until(until);
         let mut pointers = BTreeMap::new();
@@ -212,8 +212,8 @@ impl Baseline {
         for one in watched(mounts) {
             let is_said = findings.iter().any(|finding| finding.path == one.path);
             let redirected = || {
-                let by_other = self.redirected(root, &one).map(|reason| (reason, Origin::Earlier));
-                by_other.or_else(|| Some((self.redirected_beside(root, &one)?, Origin::Created)))
+                let by_other = self.redirected(root, &one).map(|reason| (reason, FindingOrigin::Earlier));
+                by_other.or_else(|| Some((self.redirected_beside(root, &one)?, FindingOrigin::Created)))
             };
             if let Some((reason, origin)) = redirected().filter(|_| !is_said) {
                 let path = one.path.into();
@@ -223,7 +223,7 @@ impl Baseline {
         let was_searched = |git: &Path| self.searched.contains(&Base::Git(git.into()));
         // What is moved aside does not lie there any more.
         let goes = |path: &Path| {
-            let moved = findings.iter().filter(|one| one.origin != Origin::Earlier);
+            let moved = findings.iter().filter(|one| one.origin != FindingOrigin::Earlier);
             moved.into_iter().any(|one| path.starts_with(&one.path))
         };
         let is_since = |path: &Path| self.touched(root, path) == Touched::Since;
@@ -243,7 +243,7 @@ impl Baseline {
         let nested = self.nested_news(root, mounts, &findings, &mut classifier);
         findings.extend(nested);
         // What git does not make goes as a whole.
-        let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == Origin::Created;
+        let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == FindingOrigin::Created;
         let whole: Vec<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
         findings.retain(|one| !whole.iter().any(|above| one.path != *above && one.path.starts_with(above)));
         // A link may be on the way of several programs.
@@ -267,8 +267,8 @@ impl Baseline {
             if said.insert(path.clone()) {
                 // What is as old as this was open, and can be opened again.
                 let origin = match self.touched(root, &path) {
-                    Touched::Since => Origin::Created,
-                    Touched::Before => Origin::Earlier,
+                    Touched::Since => FindingOrigin::Created,
+                    Touched::Before => FindingOrigin::Earlier,
                 };
                 findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false });
             }
@@ -371,9 +371,9 @@ impl Baseline {
             let is_led = one.cause == Cause::Asked && matches!(one.base, Base::Led(_));
             let touched = if is_led { Touched::Before } else { self.touched(root, &path) };
             match attribute(before, touched) {
-                Attribution::Created => found(path, reason, Origin::Created),
-                Attribution::Replaced => found(path, reason, Origin::Replaced),
-                Attribution::Earlier => found(path, reason, Origin::Earlier),
+                Attribution::Created => found(path, reason, FindingOrigin::Created),
+                Attribution::Replaced => found(path, reason, FindingOrigin::Replaced),
+                Attribution::Earlier => found(path, reason, FindingOrigin::Earlier),
                 Attribution::Obeyed => {
                     let pointers = self.pointers(root, one.base, reach);
                     // Work trees are searched without any pointer, and those to other files are classified themselves.
@@ -381,11 +381,11 @@ impl Baseline {
                     let nobody_looked = reach.is_beyond(one.path) || reach.by(one.base).is_empty();
                     let is_known = nobody_looked && !self.is_put_together(root, one.base, &path);
                     if pointers.is_empty() && matches!(one.base, Base::Git(_)) && !is_known {
-                        found(path.clone(), reason, Origin::Earlier);
+                        found(path.clone(), reason, FindingOrigin::Earlier);
                     }
                     for pointer in pointers {
                         let was_there = self.entry(pointer).is_some();
-                        let origin = if was_there { Origin::Replaced } else { Origin::Created };
+                        let origin = if was_there { FindingOrigin::Replaced } else { FindingOrigin::Created };
                         found(pointer.into(), Reason::MakesObeyed { path: escape::path(&path) }, origin);
                     }
                 }
@@ -425,7 +425,7 @@ impl Baseline {
         let Some((directory, name)) = path.parent().zip(path.file_name()) else { return false };
         let fits = |passed: &Path| {
             let pattern = passed.parent().filter(|parent| *parent == directory).and_then(|_| passed.to_str());
-            pattern.and_then(Pattern::of).is_some_and(|pattern| pattern.fits(name.as_bytes()))
+            pattern.and_then(NamePattern::of).is_some_and(|pattern| pattern.fits(name.as_bytes()))
         };
         self.searched.iter().any(|base| matches!(base, Base::Passed(passed) if fits(passed)))
     }

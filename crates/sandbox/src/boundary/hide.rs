@@ -25,7 +25,7 @@ const BETWEEN_LOOKS: usize = 1024;
 
 /// What is looked for.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum HideQuery<'a> {
     /// What these patterns name.
     Named(&'a HidePatterns),
     /// These very files, whatever they are called.
@@ -34,7 +34,7 @@ pub(crate) enum Wanted<'a> {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Search {
+pub(crate) struct HideSearch {
     /// Files and directories. A directory stands for all that is in it.
     pub(crate) hidden: Vec<HiddenPath>,
     /// Those that are hidden for where they lie: in another directory they would be shown.
@@ -49,13 +49,17 @@ pub(crate) struct Search {
 
 /// Looks through a boundary. A directory that the agent's user cannot read is hidden whole if something in it might have to be: its owner
 /// could open it.
-pub(crate) fn search(root: &Entered<'_>, wanted: Wanted<'_>, until: Deadline) -> Result<Search, Errno> {
+pub(crate) fn search(
+    root: &Entered<'_>,
+    wanted: HideQuery<'_>,
+    until: Deadline,
+) -> Result<HideSearch, Errno> {
     let mut walker = Walker {
         wanted,
         until,
         entries: 0,
         waiting: Vec::new(),
-        found: Search { is_whole: true, ..Search::default() },
+        found: HideSearch { is_whole: true, ..HideSearch::default() },
     };
     let directory = beneath::listing(root, Path::new(""))?;
     walker.read(&Rc::new(Directory { directory, path: PathBuf::new() }), Within::Shown)?;
@@ -83,11 +87,11 @@ enum Within {
 }
 
 struct Walker<'a> {
-    wanted: Wanted<'a>,
+    wanted: HideQuery<'a>,
     until: Deadline,
     entries: usize,
     waiting: Vec<(Rc<Directory>, OsString, Within)>,
-    found: Search,
+    found: HideSearch,
 }
 
 impl Walker<'_> {
@@ -125,7 +129,7 @@ impl Walker<'_> {
                 }
                 _ if within == Within::Hidden => self.note_names(parent, &name),
                 // A link may lead to a directory.
-                Wanted::Named(patterns)
+                HideQuery::Named(patterns)
                     if patterns.hide(&path, is_directory || kind == FileType::Symlink) =>
                 {
                     if kind == FileType::Symlink {
@@ -142,13 +146,15 @@ impl Walker<'_> {
                     }
                     self.hide(parent, path, &name)?;
                 }
-                Wanted::Named(patterns) => {
+                HideQuery::Named(patterns) => {
                     if is_directory && patterns.may_hide_beneath(&path) {
                         self.waiting.push((Rc::clone(parent), name, within));
                     }
                 }
-                Wanted::SameFiles(_) if is_directory => self.waiting.push((Rc::clone(parent), name, within)),
-                Wanted::SameFiles(files) => {
+                HideQuery::SameFiles(_) if is_directory => {
+                    self.waiting.push((Rc::clone(parent), name, within));
+                }
+                HideQuery::SameFiles(files) => {
                     let stat = rustix::fs::statat(&parent.directory, &name, AtFlags::SYMLINK_NOFOLLOW);
                     if stat.is_ok_and(|stat| files.contains(&file_id(&stat))) {
                         self.hide(parent, path, &name)?;
@@ -190,7 +196,7 @@ mod tests {
     use crate::boundary::root::Root;
     use crate::host::identity::Identity;
 
-    fn searched(top: &Path, wanted: Wanted<'_>) -> (Vec<String>, Search) {
+    fn searched(top: &Path, wanted: HideQuery<'_>) -> (Vec<String>, HideSearch) {
         let directory = fs::File::open(top).unwrap();
         let root = Root::of(directory.into(), Identity::own()).unwrap();
         let search = search(&root.enter().unwrap(), wanted, Deadline::NEVER).unwrap();
@@ -213,21 +219,21 @@ mod tests {
         }
         symlink("../other", top.path().join("a/.env")).unwrap();
         let patterns: HidePatterns = [".env", "secrets/"].iter().map(|text| text.parse().unwrap()).collect();
-        let (paths, search) = searched(top.path(), Wanted::Named(&patterns));
+        let (paths, search) = searched(top.path(), HideQuery::Named(&patterns));
         assert_eq!(paths, [".env", ".git/.env", "a/b/c/d/e/f/.env", "a/secrets", "node_modules/x/.env"]);
         assert_eq!(search.links, [Path::new("a/.env")]);
         assert!(search.is_whole && search.linked.is_empty() && search.placed.is_empty());
     }
 
     #[test]
-    fn what_is_hidden_for_where_it_lies_is_told_from_what_is_for_its_name() {
+    fn what_is_hidden_for_where_it_lies_is_distinguished_from_what_is_for_its_name() {
         let top = tempfile::tempdir().unwrap();
         fs::create_dir_all(top.path().join("config/secrets/.env")).unwrap();
         fs::create_dir_all(top.path().join("a/secrets")).unwrap();
         fs::write(top.path().join("a/.env"), "").unwrap();
         let patterns: HidePatterns =
             [".env", "config/secrets/"].iter().map(|text| text.parse().unwrap()).collect();
-        let (paths, search) = searched(top.path(), Wanted::Named(&patterns));
+        let (paths, search) = searched(top.path(), HideQuery::Named(&patterns));
         assert_eq!(paths, ["a/.env", "config/secrets"]);
         assert_eq!(search.placed, [Path::new("config/secrets")]);
     }
@@ -240,9 +246,9 @@ mod tests {
         fs::write(top.path().join("secrets/deep/key"), "").unwrap();
         fs::hard_link(top.path().join("secrets/deep/key"), top.path().join("a/b/link")).unwrap();
         let patterns: HidePatterns = ["secrets/".parse().unwrap()].into_iter().collect();
-        let (paths, search) = searched(top.path(), Wanted::Named(&patterns));
+        let (paths, search) = searched(top.path(), HideQuery::Named(&patterns));
         assert_eq!((paths.as_slice(), search.linked.len()), (&["secrets".to_owned()][..], 1));
-        let (paths, _) = searched(top.path(), Wanted::SameFiles(&search.linked));
+        let (paths, _) = searched(top.path(), HideQuery::SameFiles(&search.linked));
         assert_eq!(paths, ["a/b/link", "secrets/deep/key"]);
     }
 
@@ -255,7 +261,7 @@ mod tests {
         let patterns: HidePatterns = [".env".parse().unwrap()].into_iter().collect();
         let root = Root::of(fs::File::open(top.path()).unwrap().into(), Identity::own()).unwrap();
         let root = root.enter().unwrap();
-        let search = |until| search(&root, Wanted::Named(&patterns), until).unwrap().is_whole;
+        let search = |until| search(&root, HideQuery::Named(&patterns), until).unwrap().is_whole;
         assert!(search(Deadline::NEVER));
         assert!(!search(Deadline::after(std::time::Duration::ZERO)));
     }

@@ -64,7 +64,7 @@ impl Root {
         Ok(Self { directory, user, group: stat.st_gid })
     }
 
-    /// Returns whose rights count in it: who the agent is to its files.
+    /// Returns whose rights count in it: the identity of the agent to its files.
     pub fn user(&self) -> Identity {
         self.user
     }

@@ -12,8 +12,8 @@ use crate::host::capture::Excess;
 use crate::host::child::{Group, MOST, Running, Stop};
 use crate::host::deadline::Deadline;
 
-/// Runs a call of an engine's command line to its end, or kills it when its time is over. What it prints is the answer;
-/// what it says of a failure becomes the error.
+/// Runs a call of an engine's command line to its end, or kills it when its time is over. Its standard output is the answer;
+/// its standard error becomes the error when it fails.
 pub(crate) fn output(
     kind: EngineKind,
     call: &mut Command,
@@ -22,9 +22,9 @@ pub(crate) fn output(
 ) -> Result<String, EngineError> {
     let run = |call: &mut Command| {
         let mut running = Running::spawn(call.stdout(Stdio::piped()).stderr(Stdio::piped()), group)?;
-        let mut said = [running.stdout(MOST, Excess::Refused)?, running.stderr(MOST, Excess::Refused)?];
-        let (stop, _) = running.finish(Deadline::after(patience), None, &mut said)?;
-        Ok((stop, said.map(|stream| String::from_utf8_lossy(&stream.finish().bytes).into_owned())))
+        let mut outputs = [running.stdout(MOST, Excess::Refused)?, running.stderr(MOST, Excess::Refused)?];
+        let (stop, _) = running.finish(Deadline::after(patience), None, &mut outputs)?;
+        Ok((stop, outputs.map(|stream| String::from_utf8_lossy(&stream.finish().bytes).into_owned())))
     };
     let failed = |source| EngineError::Call { kind, source };
     let began = Instant::now();
@@ -42,23 +42,23 @@ pub(crate) fn output(
 mod tests {
     use super::*;
 
-    fn said(script: &str, patience: Duration) -> Result<String, EngineError> {
+    fn stdout(script: &str, patience: Duration) -> Result<String, EngineError> {
         output(EngineKind::Docker, Command::new("sh").args(["-c", script]), Group::Ours, patience)
     }
 
     #[test]
-    fn a_call_says_what_it_says_and_takes_no_longer_than_it_may() {
+    fn a_call_returns_what_it_prints_and_takes_no_longer_than_it_may() {
         let long = Duration::from_secs(60);
-        assert_eq!(said("echo out; echo err >&2", long).unwrap(), "out\n");
+        assert_eq!(stdout("echo out; echo err >&2", long).unwrap(), "out\n");
         assert!(
-            matches!(said("echo why >&2; exit 3", long), Err(EngineError::Refused { message, .. }) if message == "why")
+            matches!(stdout("echo why >&2; exit 3", long), Err(EngineError::Refused { message, .. }) if message == "why")
         );
-        assert_eq!(said("head -c 1000000 /dev/zero", long).unwrap().len(), 1_000_000);
+        assert_eq!(stdout("head -c 1000000 /dev/zero", long).unwrap().len(), 1_000_000);
         // What stays behind holds its pipes.
-        let behind = said("sleep 1000 & echo $!", long).unwrap();
+        let behind = stdout("sleep 1000 & echo $!", long).unwrap();
         assert!(Command::new("kill").arg(behind.trim()).status().unwrap().success());
-        let error = said("sleep 1000", Duration::from_millis(50)).unwrap_err();
+        let error = stdout("sleep 1000", Duration::from_millis(50)).unwrap_err();
         assert!(matches!(error, EngineError::Timeout { .. }), "{error}");
-        assert!(matches!(said("yes", long), Err(EngineError::Call { .. })));
+        assert!(matches!(stdout("yes", long), Err(EngineError::Call { .. })));
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use policy::plan::names_a_registry;
 use policy::text::escape;
 
+use super::error_patterns::{self, FailureCause, Match};
 use super::kind::{DEFAULT_SOCKET, EngineKind};
-use super::words::{self, FailureCause, Match};
 
 /// The causes that engines themselves name.
 const OF_ENGINES: [FailureCause; 10] = [
@@ -24,7 +24,7 @@ const OF_ENGINES: [FailureCause; 10] = [
     FailureCause::Unreachable,
 ];
 
-/// Why an engine did not do what it was asked.
+/// Why an engine did not do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// There is no such command.
@@ -219,10 +219,10 @@ impl EngineError {
         })
     }
 
-    /// Classifies what an engine has printed on its standard error. What is not known stays what was said.
+    /// Classifies what an engine has printed on its standard error. What is not known stays what was printed.
     pub(crate) fn from_stderr(kind: EngineKind, stderr: &str) -> Self {
-        let message = words::message(stderr);
-        let Some(Match { cause, value, .. }) = words::find(stderr, &OF_ENGINES) else {
+        let message = error_patterns::message(stderr);
+        let Some(Match { cause, value, .. }) = error_patterns::find(stderr, &OF_ENGINES) else {
             return Self::refused(kind, message);
         };
         match cause {

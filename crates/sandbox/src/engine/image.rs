@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::Engine;
 use crate::engine::error::EngineError;
-use crate::engine::words::FailureCause;
+use crate::engine::error_patterns::FailureCause;
 use crate::host::child::Group;
 
 /// How long fetching an image may take.
@@ -32,7 +32,7 @@ pub struct NoImageId(String);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Image {
-    /// The name by which it was asked for: for messages alone, because it may name another image by now.
+    /// The name by which it was requested: for messages alone, because it may name another image by now.
     #[serde(skip)]
     pub name: String,
     /// What is run.
@@ -144,7 +144,7 @@ impl Engine {
         let there = if pull == Pull::Always { None } else { self.image(name)? };
         match (there, pull) {
             (Some(image), Pull::Missing) if names_a_registry(name) && !image.is_for(platform) => {
-                // An engine may have several under one name, and tell of one. What it does not have is fetched; where that
+                // An engine may have several under one name, and list one. What it does not have is fetched; where that
                 // cannot be, it may still run what it has, or says itself why not.
                 match self.fetch(name, platform) {
                     Ok(()) => self.image(name)?.ok_or_else(missing),

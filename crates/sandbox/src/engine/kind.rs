@@ -17,7 +17,7 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// All of them, in the order in which they are asked.
+    /// All of them, in the order in which they are queried.
     pub(crate) const ALL: [Self; 2] = [Self::Docker, Self::Podman];
 
     /// Returns the engine of a provider that runs containers.

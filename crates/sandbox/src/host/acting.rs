@@ -77,10 +77,10 @@ pub(crate) fn file_system_user() -> Uid {
     setfsuid(Uid::from_raw(u32::MAX))
 }
 
-/// Does something as a process of this user would, without any capability: for what tells others who does it, as connecting to a
+/// Does something as a process of this user would, without any capability: for what shows others who does it, as connecting to a
 /// socket and writing to it do.
 ///
-/// [`ActingAs`] is not enough for this. Who listens is told the effective user of whoever has connected (`SO_PEERCRED` and
+/// [`ActingAs`] is not enough for this. The listener gets the effective user of whoever has connected (`SO_PEERCRED` and
 /// `SO_PEERGROUPS`, unix(7)), and the real user of whoever sends a message (`SCM_CREDENTIALS`), and not that of the file system: a
 /// user could put a link to any socket of a service in the way, and have it spoken to by root. So whatever is sent is sent in here.
 pub(crate) fn as_peer<T: Send>(user: Identity, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
@@ -101,7 +101,7 @@ pub(crate) fn as_peer<T: Send>(user: Identity, act: impl FnOnce() -> io::Result<
 /// Makes this thread, and it alone, the user's for good: see [`as_peer`]. Whoever is not root, or has nobody else to be, stays who
 /// they are.
 ///
-/// The saved ids stay root's. Nobody else is told them, no capability is left that could bring them back, and as long as one of the
+/// The saved ids stay root's. Nobody else gets them, no capability is left that could bring them back, and as long as one of the
 /// three is not the user's, the user can neither look into the memory that this thread shares with root's process (ptrace(2)) nor
 /// set limits for that (prlimit(2)). A signal they can send it (kill(2)).
 pub(crate) fn become_peer(user: Identity) -> io::Result<()> {

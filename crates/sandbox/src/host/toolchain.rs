@@ -1,6 +1,6 @@
 //! Toolchains of the host: where a compiler or interpreter really lies, and what of it a sandbox may see.
 //!
-//! What lies in `/usr` is in every sandbox's view already. The rest is found as a shell would find it, past the
+//! What lies in `/usr` is in every sandbox's rootfs already. The rest is found as a shell would find it, past the
 //! shims of version managers, and shown read-only at the same path. Never shown: a whole home, a directory
 //! that holds credentials, a package manager's configuration.
 //!

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use super::error::BuildError;
 use crate::engine::error::EngineError;
+use crate::engine::error_patterns::FailureCause;
 use crate::engine::kind::EngineKind;
 use crate::engine::surroundings::Surroundings;
-use crate::engine::words::FailureCause;
 use crate::engine::{self, Engine};
 use crate::host::child::Group;
 use crate::host::programs::Programs;

@@ -7,7 +7,7 @@ use policy::build_spec::Platform;
 use policy::text::escape;
 
 use crate::engine::error::EngineError;
-use crate::engine::words::FailureCause;
+use crate::engine::error_patterns::FailureCause;
 
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]
@@ -197,7 +197,7 @@ impl fmt::Display for Unfit {
             Self::Machine { path } => write!(f, "{path} is for another processor"),
             Self::Dynamic { path } => write!(f, "{path} is not static"),
             Self::Mode { path } => write!(f, "not everybody may execute {path}"),
-            Self::NoUser => f.write_str("/etc/passwd has nobody with uid 1000"),
+            Self::NoUser => f.write_str("/etc/passwd has no user with uid 1000"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Why a build failed, by what buildx has printed.
 
 use super::error::BuildError;
-use crate::engine::words::{self, FailureCause, Match};
+use crate::engine::error_patterns::{self, FailureCause, Match};
 
 /// How many lines of a step's own output are kept.
 const LINES: usize = 20;
@@ -19,7 +19,7 @@ pub(super) fn from_output(lines: &[String]) -> BuildError {
     let message = message.strip_prefix("failed to solve: ").unwrap_or(message).to_owned();
     let (step, printed) = step(lines);
     let all = format!("{}\n{message}", printed.join("\n"));
-    match words::cause(&all, &[FailureCause::DiskFull, FailureCause::Processor]) {
+    match error_patterns::cause(&all, &[FailureCause::DiskFull, FailureCause::Processor]) {
         Some(FailureCause::DiskFull) => return BuildError::DiskFull { message },
         Some(_) => {
             let platform = step.as_deref().and_then(|step| step.strip_prefix('[')?.split([' ', ']']).next());
@@ -27,14 +27,21 @@ pub(super) fn from_output(lines: &[String]) -> BuildError {
         }
         None => {}
     }
-    let push = |text: &str| words::cause(text, &[FailureCause::Push]).is_some();
+    let push = |text: &str| error_patterns::cause(text, &[FailureCause::Push]).is_some();
     if step.as_deref().is_some_and(push) || push(&message) {
-        return BuildError::Push { cause: words::cause(&message, &OBSTACLES), message };
+        return BuildError::Push { cause: error_patterns::cause(&message, &OBSTACLES), message };
     }
-    if let Some(Match { value: image, rest: message, .. }) = words::find(&message, &[FailureCause::Fetch]) {
-        return BuildError::Fetch { image, cause: words::cause(&message, &OBSTACLES), message };
+    if let Some(Match { value: image, rest: message, .. }) =
+        error_patterns::find(&message, &[FailureCause::Fetch])
+    {
+        return BuildError::Fetch { image, cause: error_patterns::cause(&message, &OBSTACLES), message };
     }
-    BuildError::Step { step, cause: words::cause(&all, &[FailureCause::Certificate]), message, printed }
+    BuildError::Step {
+        step,
+        cause: error_patterns::cause(&all, &[FailureCause::Certificate]),
+        message,
+        printed,
+    }
 }
 
 /// Returns the step that failed, and what it has printed: buildx repeats both between two rules, above the Dockerfile.

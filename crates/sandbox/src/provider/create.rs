@@ -58,7 +58,7 @@ impl Caller {
         Sandboxes::open(&self.state, self.identity)?.find(name)
     }
 
-    /// Makes a sandbox that waits for commands, and lives until it is stopped, or until the plan's `lifecycle` ends it. What should be known of it is told to
+    /// Makes a sandbox that waits for commands, and lives until it is stopped, or until the plan's `lifecycle` ends it. What should be known of it goes to
     /// `notice`.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl Caller {
     }
 
     /// Ends a sandbox, and removes all that is left of it: everything inside gets SIGTERM, and SIGKILL where it has not ended within `grace`. What its commands have made that
-    /// would run on this host is moved aside, and told to `notice`.
+    /// would run on this host is moved aside, and reported to `notice`.
     ///
     /// # Errors
     ///

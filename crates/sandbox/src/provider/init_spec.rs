@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use confine::protocol::{ExpectedMount, Grant, LandlockAccess, MountedFile};
 use confine::report::{Report, Status};
 use policy::plan::{BoundaryMode, Layer, Need, Plan};
+use policy::rules::rootfs::{DEVICES, TMPFS_PATHS};
 
 use crate::session::error::StartError;
 use crate::session::remedy;
@@ -44,10 +45,12 @@ pub(crate) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartE
 
 /// Lists what landlock lets the agent do: read what there is to see, write where the plan says so and to what ends with
 /// the sandbox.
-pub(crate) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
+pub(crate) fn grants(plan: &Plan) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
     let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite);
-    let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
+    // The terminal takes calls of ioctl, too.
+    let devices: Vec<PathBuf> =
+        DEVICES.iter().filter(|name| **name != "tty").map(|name| Path::new("/dev").join(name)).collect();
     [
         (Path::new("/"), LandlockAccess::ReadExecute),
         (Path::new("/dev/pts"), LandlockAccess::Terminal),
@@ -57,8 +60,8 @@ pub(crate) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
     // Programs describe themselves to the kernel in /proc: their name, their place in the order of the
     // OOM killer. What is not theirs is not writable for them.
     .chain([(Path::new("/proc"), LandlockAccess::ReadWrite)])
-    .chain(devices.iter().map(|path: &PathBuf| (path.as_path(), LandlockAccess::ReadWrite)))
-    .chain(temporary.iter().map(|path| (Path::new(path), LandlockAccess::ReadWrite)))
+    .chain(devices.iter().map(|path| (path.as_path(), LandlockAccess::ReadWrite)))
+    .chain(TMPFS_PATHS.iter().map(|path| (Path::new(path), LandlockAccess::ReadWrite)))
     .chain(writable.map(|boundary| (boundary.guest.as_path(), LandlockAccess::ReadWrite)))
     .map(|(path, access)| grant(path, access))
     .collect()

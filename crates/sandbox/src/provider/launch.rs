@@ -1,4 +1,4 @@
-//! What a caller requests of a provider.
+//! Launching: what a caller requests of a provider, and what comes of it.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -54,7 +54,7 @@ pub struct Launch<'a> {
     pub parent: Option<&'a Parent>,
     /// How the sandbox is to stay; `None` where it ends with its command.
     pub stay: Option<StayLaunch<'a>>,
-    /// Told what happens while the sandbox runs.
+    /// Notified of what happens while the sandbox runs.
     pub notice: &'a mut dyn FnMut(Notice),
 }
 
@@ -86,7 +86,7 @@ pub struct Fill<'a> {
     pub engines: &'a engine::surroundings::Surroundings,
     /// How often the pool had been drained when this was asked for: where it has been since, nothing is made. `None` makes them in any case.
     pub drains: Option<u64>,
-    /// Told what should be known.
+    /// Notified of what should be known.
     pub notice: &'a mut dyn FnMut(Notice),
 }
 
@@ -115,7 +115,7 @@ impl Launched {
     }
 }
 
-/// A second command in a sandbox that runs, as the caller asks for it.
+/// An exec in a sandbox that runs, as the caller requests it.
 pub struct Exec<'a> {
     pub plan: &'a Plan,
     pub sandbox: &'a FoundSandbox,
@@ -127,7 +127,7 @@ pub struct Exec<'a> {
     pub variables: Vec<EnvEntry>,
     /// Where the standard streams lead.
     pub streams: Stdio,
-    /// Told what happens while the command runs.
+    /// Notified of what happens while the command runs.
     pub notice: &'a mut dyn FnMut(Notice),
     /// The process that the command is to end with.
     pub parent: Option<&'a Parent>,
@@ -140,6 +140,6 @@ pub struct EndedSandboxes<'a> {
     pub state: &'a Path,
     /// The directory of this process's own user, see [`Launch::own`].
     pub own: &'a Path,
-    /// What leads to container engines, which are asked where one has had such a sandbox.
+    /// What leads to container engines, which are queried where one has had such a sandbox.
     pub engines: &'a engine::surroundings::Surroundings,
 }

@@ -58,7 +58,7 @@ pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched,
     let (mut control, supervisor) = supervisor().map_err(StartError::step("starting the supervisor"))?;
     let new = staying::begin(stay, plan, &id, caller, own, Vec::new())?;
     let held = staying::held(&stay, &new, []);
-    let spec = HostSpec { stay: staying::spec(stay, held.len(), KillSource::Nobody)?, command };
+    let spec = HostSpec { stay: staying::spec(stay, held.len(), KillSource::Uncounted)?, command };
     let descriptors =
         staying::descriptors(&new, None, &held, &streams.logged).into_iter().chain(streams.inside());
     let sent = control.send(&spec, &descriptors.collect::<Vec<_>>());

@@ -9,20 +9,14 @@ use std::{fs, io};
 
 use confine::init::clone::Ids;
 use confine::protocol::{BindSource, Cover, MountAccess, MountPlan};
+use policy::config::defaults::HOME;
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Execution, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 use policy::rules::network::egress::DNS;
-use policy::rules::rootfs::{DEVICES, ETC, SYSTEM};
+use policy::rules::rootfs::{DEVICES, ETC, HOST_SYSTEM, TMPFS_PATHS};
 use rustix::fs::FileType;
 
 use crate::boundary::protect::mounts::Mounts;
-
-/// The agent's home directory.
-pub(crate) const HOME: &str = "/home/agent";
-
-/// Where anything may be written until the sandbox ends.
-pub(crate) const TEMPORARY: [(&str, &str); 4] =
-    [("/dev/shm", "1777"), (HOME, "0755"), ("/run", "0755"), ("/tmp", "1777")];
 
 /// How something of the host is shown.
 pub(crate) enum Tree {
@@ -32,12 +26,12 @@ pub(crate) enum Tree {
     Detached(OwnedFd),
 }
 
-/// Plans the mounts that every sandbox has, whatever its plan is.
+/// Plans the mounts that every sandbox has, and that PID 1 makes before the plan is known.
 pub(crate) fn system_mounts(agent: Ids) -> io::Result<(MountPlan, MountPlanBuilder)> {
     let mut builder = MountPlanBuilder::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
-    for path in SYSTEM {
+    for path in HOST_SYSTEM {
         builder.host(Path::new(path))?;
     }
     // 2. An /etc of its own, with what programs need of the host's.
@@ -153,14 +147,16 @@ impl MountPlanBuilder {
     /// Plans room to write that ends with the sandbox: each tmpfs is limited as the plan says.
     pub(crate) fn temporary(&mut self, tmpfs: TmpfsLimits) -> MountPlan {
         // 4. Before all that may lie in it.
-        for (path, mode) in TEMPORARY {
+        for path in TMPFS_PATHS {
             self.directory(Path::new(path));
-            self.plan.tmpfs(path, tmpfs, mode);
+            self.plan.tmpfs(path, tmpfs, tmpfs_mode(path));
         }
         self.plan.part()
     }
 
     /// Completes the plan: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
+    ///
+    /// Where root calls, these are detached trees and not paths: PID 1 has left the root of the host by now (`pivot_root(2)`).
     pub(crate) fn complete(
         mut self,
         plan: &Plan,
@@ -270,6 +266,14 @@ impl MountPlanBuilder {
     }
 }
 
+/// Returns the mode of a tmpfs as on any Linux: what users share is sticky, the rest is its owner's.
+fn tmpfs_mode(path: &str) -> &'static str {
+    match path {
+        "/dev/shm" | "/tmp" => "1777",
+        _ => "0755",
+    }
+}
+
 /// Lists the files of `/etc` that are created here.
 fn etc(agent: Ids) -> [(&'static str, String); 7] {
     let Ids { uid, gid } = agent;
@@ -305,7 +309,16 @@ pub(crate) fn c_path(path: &Path) -> io::Result<CString> {
 mod tests {
     use std::fs::File;
 
+    use policy::rules::rootfs::OWN_ETC;
+
     use super::*;
+
+    /// Otherwise the rules would not know that these files are the sandbox's own.
+    #[test]
+    fn the_rules_list_every_file_of_etc_that_is_made() {
+        let made = etc(Ids { uid: 1000, gid: 1000 }).map(|(name, _)| format!("/etc/{name}"));
+        assert_eq!(made.as_slice(), OWN_ETC);
+    }
 
     /// Otherwise root would report of any path whether it is there: the shared directory may be a link by now.
     #[test]

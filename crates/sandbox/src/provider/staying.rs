@@ -67,7 +67,7 @@ pub(super) fn begin<'a>(
     Ok(stay.sandboxes.create(record, stay.replaces)?)
 }
 
-/// Returns how PID 1 is to live, as it is told. The number of what it holds is that of [`held`].
+/// Returns how PID 1 is to live, as its init spec says. The number of what it holds is that of [`held`].
 pub(super) fn spec(stay: StayLaunch<'_>, held: usize, kills: KillSource) -> Result<Stay, StartError> {
     let plan = stay.plan;
     Ok(Stay {

@@ -1,4 +1,4 @@
-//! Who the agent is on the host.
+//! The identity of the agent on the host.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) struct Agent {
     pub(crate) uid: u32,
     /// The group id on the host.
     pub(crate) gid: u32,
-    /// Whether that user is nobody on this host, so that files have to be mapped to their owners.
+    /// Whether no user of this host has that id, so that files have to be mapped to their owners.
     pub(crate) is_unallocated: bool,
     /// An id of the range is ours only while it is locked.
     lock: Option<HostUid>,

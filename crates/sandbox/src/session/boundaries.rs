@@ -33,7 +33,7 @@ use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
 use crate::state::record::{Kept, Placed, Record, RecordError, RecordVersion, Remembered, RunId, Runs};
-use crate::state::walks::Walks;
+use crate::state::walk_cache::Walks;
 
 mod beside;
 mod clear;

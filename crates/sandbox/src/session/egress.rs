@@ -96,9 +96,9 @@ pub(crate) struct EgressProxy {
     authority: Option<Vec<u8>>,
     /// Why it cannot serve.
     failure: Option<String>,
-    /// That it has ended, where nobody has been told yet.
+    /// That it has ended, where nobody has been notified yet.
     warning: Option<String>,
-    /// The hosts that were not reached, of which nobody has been told yet.
+    /// The hosts that were not reached, of which nobody has been notified yet.
     unreached: Vec<String>,
     is_gone: bool,
     live: LiveSocket,

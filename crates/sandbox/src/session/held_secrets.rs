@@ -5,7 +5,7 @@ use std::{io, mem};
 
 use confine::protocol::{RouteCredential, RouteSpec};
 use policy::plan::{Plan, Route, RouteUpstream};
-use policy::rules::provider::{HostedProvider, Provider};
+use policy::rules::provider::{CredentialProvider, HostedProvider};
 use rustix::rand::{GetRandomFlags, getrandom};
 use zeroize::Zeroizing;
 
@@ -77,7 +77,7 @@ fn token(route: &Route, credential: &SecretValue) -> io::Result<Zeroizing<Vec<u8
     let text = std::str::from_utf8(credential.as_bytes()).unwrap_or_default();
     let prefix = match &route.upstream {
         RouteUpstream::Provider(name) => {
-            let form = Provider::named(name).and_then(|provider| provider.form(text));
+            let form = CredentialProvider::named(name).and_then(|provider| provider.form(text));
             form.map_or("", |form| form.token_prefix)
         }
         RouteUpstream::Intercepted(_) => HostedProvider::token_prefix(text),

@@ -33,7 +33,7 @@ pub(crate) fn entering(source: io::Error) -> StartError {
             remedy: format!("raise it: sudo sysctl {}=65536", lowest_limit(Path::new("/proc/sys/user"))),
         },
         // Filters of containers say of what they refuse that it does not exist, so that programs try something older.
-        Some(Errno::NOSYS) if Surroundings::look().is_filtered => refused_by_host(&source),
+        Some(Errno::NOSYS) if OuterContainer::detect().is_filtered => refused_by_host(&source),
         Some(Errno::INVAL | Errno::NOSYS) => StartError::Layer {
             layer: Layer::User,
             reason: format!("this kernel lacks clone3 or one of the namespaces ({source})"),
@@ -90,7 +90,7 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
                 reason: format!(
                     "{described}: {source}; parts of the host's /proc are covered, as in a container"
                 ),
-                remedy: Surroundings::look().remedy(),
+                remedy: OuterContainer::detect().remedy(),
             }
         }
         (Step::Mount(_), Some(Errno::NOENT)) => StartError::Step {
@@ -170,7 +170,7 @@ fn refused_by_host(source: &io::Error) -> StartError {
             "sudo sysctl user.max_user_namespaces=65536",
         )
     } else {
-        let around = Surroundings::look();
+        let around = OuterContainer::detect();
         let reason = format!("{} forbids it: {source}", around.culprit());
         return StartError::Layer { layer: Layer::User, reason, remedy: around.remedy() };
     };
@@ -179,7 +179,7 @@ fn refused_by_host(source: &io::Error) -> StartError {
 
 /// What is around this process: most likely a container, whose engine restricts it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Surroundings {
+struct OuterContainer {
     /// Whether a seccomp filter refuses system calls.
     is_filtered: bool,
     /// The profile of apparmor(7) that is enforced, if one is.
@@ -196,8 +196,8 @@ enum OuterEngine {
     Kubernetes,
 }
 
-impl Surroundings {
-    fn look() -> Self {
+impl OuterContainer {
+    fn detect() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let engine = if Path::new("/run/.containerenv").exists() {
             OuterEngine::Podman
@@ -257,12 +257,12 @@ mod tests {
     #[test]
     fn what_keeps_a_sandbox_from_starting_in_a_container_is_named_with_the_option_of_its_engine() {
         let filtered = "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n";
-        let docker = Surroundings::new(filtered, "docker-default (enforce)\n", OuterEngine::Docker);
+        let docker = OuterContainer::new(filtered, "docker-default (enforce)\n", OuterEngine::Docker);
         assert!(docker.is_filtered && docker.culprit().contains("`docker-default`"));
         assert!(docker.remedy().ends_with("--security-opt apparmor=unconfined"));
-        let podman = Surroundings::new(filtered, "unconfined\n", OuterEngine::Podman);
+        let podman = OuterContainer::new(filtered, "unconfined\n", OuterEngine::Podman);
         assert!(podman.remedy().ends_with("--security-opt unmask=ALL"), "{}", podman.remedy());
-        let pod = Surroundings::new("Seccomp:\t0\n", "", OuterEngine::Kubernetes);
+        let pod = OuterContainer::new("Seccomp:\t0\n", "", OuterEngine::Kubernetes);
         assert!(!pod.is_filtered && pod.remedy().contains("procMount: Unmasked"));
     }
 

@@ -1,8 +1,8 @@
 //! Relays between sockets of the sandbox and the sockets of the host that they stand for.
 //!
 //! The agent never holds a socket that leads out: who connects inside is accepted out here, a connection to the service is made as the
-//! caller, and bytes are copied as the caller. So no descriptor passes in either direction (`SCM_RIGHTS`, unix(7)), and the service is
-//! told this process, and not one of another namespace.
+//! caller, and bytes are copied as the caller. So no descriptor passes in either direction (`SCM_RIGHTS`, unix(7)), and the service
+//! sees this process as its peer, and not one of another namespace.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -37,7 +37,7 @@ const HELD: usize = 64 << 10;
 /// How many times as much is copied in one direction before others have their turn.
 const TURNS: usize = 16;
 
-/// How long to wait for what nothing tells: a service whose queue of connections was full, or descriptors that this process can have
+/// How long to wait for what nothing signals: a service whose queue of connections was full, or descriptors that this process can have
 /// again.
 const RETRY: Duration = Duration::from_millis(20);
 

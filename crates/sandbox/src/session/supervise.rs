@@ -65,7 +65,7 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// Warns of what the command was short of. That there is no network is nothing to a command that has succeeded.
-    pub(crate) fn tell_shortages(&self, plan: &Plan, notice: &mut dyn FnMut(Notice)) {
+    pub(crate) fn warn_of_shortages(&self, plan: &Plan, notice: &mut dyn FnMut(Notice)) {
         let has_failed = !matches!(self.end, End::Exited(0));
         for shortage in &self.shortages {
             if *shortage != Shortage::Network || (has_failed && plan.network == Network::None) {
@@ -141,8 +141,8 @@ struct State {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kill {
     NotYet,
-    /// PID 1 was requested to end everything, and is killed from outside then.
-    Told(Instant),
+    /// PID 1 was requested to end everything; at this time it is killed from outside.
+    Requested(Instant),
     /// It was killed from outside, or what it had written is waited for no more.
     Forced,
 }
@@ -229,7 +229,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
                 if let Some(warning) = egress.take_warning() {
                     (watch.notice)(Notice::Warning(warning));
                 }
-                // A program that has the whole screen goes on: it is told at the end.
+                // A program that has the whole screen goes on: it is reported at the end.
                 for warning in relay.is_none().then(|| egress.take_unreached()).into_iter().flatten() {
                     (watch.notice)(Notice::Warning(warning));
                 }
@@ -333,7 +333,7 @@ fn wait(
     let guard = watch.boundaries.map(Boundaries::guard);
     fds.extend(guard.and_then(Guard::as_fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     let now = Instant::now();
-    let kill = if let Kill::Told(at) = state.kill { Some(at) } else { None };
+    let kill = if let Kill::Requested(at) = state.kill { Some(at) } else { None };
     let next = [state.deadline.map(|(at, _)| at), kill, Some(state.scan.0), guard.and_then(Guard::next)]
         .into_iter()
         .flatten()
@@ -442,14 +442,14 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
     if let Some((_, timeout)) = state.deadline.filter(|(at, _)| *at <= now) {
         state.timed_out = state.timed_out.or(timeout);
         state.deadline = None;
-        if !matches!(state.kill, Kill::Told(_)) {
-            state.kill = Kill::Told(now + GRACE);
+        if !matches!(state.kill, Kill::Requested(_)) {
+            state.kill = Kill::Requested(now + GRACE);
         }
         if state.end.is_none() {
             send(&mut watch.control, &Request::Kill).map_err(supervise_error)?;
         }
     }
-    if matches!(state.kill, Kill::Told(at) if at <= now) {
+    if matches!(state.kill, Kill::Requested(at) if at <= now) {
         state.kill = Kill::Forced;
         if state.end.is_none() {
             (watch.end)();

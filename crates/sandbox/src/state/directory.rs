@@ -335,7 +335,7 @@ impl StateDir {
             UnixStream::connect(format!("/proc/self/fd/{}", socket.as_raw_fd())).map(speak)
         };
         match acting::as_peer(self.owner, connect) {
-            Ok(said) => Ok(Some(said)),
+            Ok(value) => Ok(Some(value)),
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) =>
             {
@@ -346,7 +346,7 @@ impl StateDir {
     }
 
     /// Returns whether somebody listens on a socket.
-    pub(crate) fn is_heard(&self, name: &str) -> Result<bool, StateError> {
+    pub(crate) fn is_listening(&self, name: &str) -> Result<bool, StateError> {
         Ok(self.speak(name, drop)?.is_some())
     }
 

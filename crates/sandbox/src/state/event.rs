@@ -87,7 +87,7 @@ pub(crate) struct Death {
 /// How a sandbox has come to be.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum BirthOrigin {
     /// Anew.
     Created,
     /// In the place of one that had ended.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::acting::ActingAs;
 use crate::state::directory::StateDir;
-use crate::state::trust::{Place, TrustError};
+use crate::state::trust::{SearchEnd, TrustError};
 
 /// How many places are kept before those are forgotten where nothing is any more.
 const MANY: usize = 1000;
@@ -31,10 +31,10 @@ pub struct Places {
 
 impl Places {
     /// Returns whether a search has ended at this place before.
-    pub fn contains(&self, place: &Place) -> bool {
+    pub fn contains(&self, place: &SearchEnd) -> bool {
         match place {
-            Place::File(path) => self.files.iter().any(|known| known == path),
-            Place::Repository(path) => self.repositories.iter().any(|known| known == path),
+            SearchEnd::File(path) => self.files.iter().any(|known| known == path),
+            SearchEnd::Repository(path) => self.repositories.iter().any(|known| known == path),
         }
     }
 
@@ -43,10 +43,10 @@ impl Places {
         self.files.iter().map(Path::new)
     }
 
-    fn add(&mut self, place: &Place) {
+    fn add(&mut self, place: &SearchEnd) {
         let (known, path) = match place {
-            Place::File(path) => (&mut self.files, path),
-            Place::Repository(path) => (&mut self.repositories, path),
+            SearchEnd::File(path) => (&mut self.files, path),
+            SearchEnd::Repository(path) => (&mut self.repositories, path),
         };
         if known.len() >= MANY {
             known.retain(|path| Path::new(path).symlink_metadata().is_ok());
@@ -75,7 +75,7 @@ impl InForce {
     }
 
     /// Notes that a search has ended at this place, and that this is as its owner wants it.
-    pub fn note(&self, place: &Place) -> Result<(), TrustError> {
+    pub fn note(&self, place: &SearchEnd) -> Result<(), TrustError> {
         if self.read()?.contains(place) {
             return Ok(());
         }
@@ -98,10 +98,10 @@ mod tests {
     use crate::host::identity::Identity;
 
     #[test]
-    fn places_are_kept_and_told_apart() {
+    fn places_are_kept_and_distinguished() {
         let top = tempfile::tempdir().unwrap();
         let store = InForce::new(StateDir::open(&top.path().join("state"), Identity::own()).unwrap());
-        let [file, repository] = [Place::File("/a".into()), Place::Repository("/a".into())];
+        let [file, repository] = [SearchEnd::File("/a".into()), SearchEnd::Repository("/a".into())];
         assert!(!store.read().unwrap().contains(&file));
         store.note(&file).unwrap();
         store.note(&file).unwrap();
@@ -117,10 +117,14 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let there = top.path().to_path_buf();
         let mut places = Places::default();
-        places.add(&Place::File(there.clone()));
+        places.add(&SearchEnd::File(there.clone()));
         for number in 0..MANY {
-            places.add(&Place::File(format!("/nothing/{number}").into()));
+            places.add(&SearchEnd::File(format!("/nothing/{number}").into()));
         }
-        assert!(places.contains(&Place::File(there)) && places.files.len() < 10, "{}", places.files.len());
+        assert!(
+            places.contains(&SearchEnd::File(there)) && places.files.len() < 10,
+            "{}",
+            places.files.len()
+        );
     }
 }

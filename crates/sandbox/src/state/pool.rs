@@ -1,6 +1,6 @@
 //! The pool: sandboxes that are made ahead, one directory for each, which whoever takes one moves away.
 //!
-//! As for sandboxes that stay, whether one lives is told by a lock that its PID 1 holds.
+//! As for sandboxes that stay, one lives as long as its PID 1 holds a lock.
 
 use std::cmp::Reverse;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -103,7 +103,7 @@ pub enum Temperature {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PoolStart {
     pub start: Temperature,
-    /// From the first look at the plan until PID 1 was told what to run, in milliseconds.
+    /// From the first look at the plan until PID 1 got what to run, in milliseconds.
     pub start_ms: f64,
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::host::clock::now_ms;
 use crate::host::identity::Identity;
 use crate::state::directory::{Holder, Lock, StateDir, StateError};
-use crate::state::event::{Death, DeathCause, EventKind, Origin, SandboxEvent};
+use crate::state::event::{BirthOrigin, Death, DeathCause, EventKind, SandboxEvent};
 use crate::state::journal::{Journal, Recorded};
 use crate::state::pool::PoolStart;
 use crate::state::record::RunId;
@@ -70,7 +70,7 @@ pub struct SandboxRecord {
 /// How a sandbox has come to be, and when that was, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Birth {
-    pub origin: Origin,
+    pub origin: BirthOrigin,
     pub at: u64,
 }
 
@@ -119,7 +119,7 @@ pub enum Phase {
     Creating,
     /// It can be used.
     Running,
-    /// Its processes are stopped until it is told otherwise.
+    /// Its processes are stopped until they are let go on.
     Paused,
     /// Nothing of it runs any more. Its logs and how it has ended can be read.
     Stopped,
@@ -131,7 +131,7 @@ impl Phase {
         self == Self::Running
     }
 
-    /// Returns whether it can be told to end.
+    /// Returns whether it can be stopped.
     pub fn can_stop(self) -> bool {
         matches!(self, Self::Running | Self::Paused)
     }
@@ -448,11 +448,11 @@ impl StayingSandbox {
 
     /// Returns the event of its beginning.
     pub(crate) fn birth_event(&self) -> SandboxEvent {
-        let unknown = Birth { origin: Origin::Created, at: self.record.created.saturating_mul(1000) };
+        let unknown = Birth { origin: BirthOrigin::Created, at: self.record.created.saturating_mul(1000) };
         let birth = self.record.birth.unwrap_or(unknown);
         let kind = match birth.origin {
-            Origin::Created => EventKind::Create,
-            Origin::Started => EventKind::Start,
+            BirthOrigin::Created => EventKind::Create,
+            BirthOrigin::Started => EventKind::Start,
         };
         self.event_at(birth.at, kind)
     }

@@ -118,7 +118,7 @@ pub struct Store(StateDir);
 
 /// Where a search for a project's file has ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Place {
+pub enum SearchEnd {
     /// At this file.
     File(PathBuf),
     /// After this directory, which is a repository without one.
@@ -131,7 +131,7 @@ pub struct Searched {
     /// The file that counts.
     pub file: Option<PathBuf>,
     /// Where the search has ended, unless it was at the home directory or the root.
-    pub end: Option<Place>,
+    pub end: Option<SearchEnd>,
     /// Files further up, which do not count, the nearest first.
     pub above: Vec<PathBuf>,
 }
@@ -162,11 +162,11 @@ pub fn find(
             if searched.end.is_some() {
                 searched.above.push(path);
             } else {
-                searched.end = Some(Place::File(path.clone()));
+                searched.end = Some(SearchEnd::File(path.clone()));
                 searched.file = Some(path);
             }
         } else if searched.end.is_none() && is_there(".git") {
-            searched.end = Some(Place::Repository(above.into()));
+            searched.end = Some(SearchEnd::Repository(above.into()));
         }
         up.push("..");
     }
@@ -179,13 +179,13 @@ pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
 }
 
 /// Reads the same by another path, such as one from the working directory.
-pub fn read_by(way: &Path, path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
+pub fn read_by(reached: &Path, path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
     let failed = |source| TrustError::Read { path: path.into(), source };
     let _acting = ActingAs::user(caller).map_err(failed)?;
-    let Some(mut file) = open_regular(CWD, way, Links::Followed).map_err(failed)? else {
+    let Some(mut file) = open_regular(CWD, reached, Links::Followed).map_err(failed)? else {
         return Err(TrustError::NotConfiguration { path: path.into(), what: "no regular file" });
     };
-    // Which file it is, is asked of what was opened: links may lead elsewhere by now.
+    // Which file it is, is read from what was opened: links may lead elsewhere by now.
     let resolved = beneath::path_of(&file).map_err(|errno| failed(errno.into()))?;
     let metadata = file.metadata().map_err(failed)?;
     if metadata.uid() != caller.uid && metadata.uid() != 0 {

@@ -8,7 +8,7 @@ use super::*;
 const PLACES: [&str; 4] = ["node_modules/s", "target/s", "a/b/c/d/e", ".sandboxctl-quarantine/s"];
 
 /// What the last look says of each path.
-fn last(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Origin)> {
+fn last(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, FindingOrigin)> {
     let one = |finding: Finding| (finding.path.display().to_string(), finding.origin);
     boundary.last_look(baseline).into_iter().map(one).collect()
 }
@@ -94,15 +94,15 @@ fn what_an_earlier_run_left_in_parts_is_found_when_they_are_put_together() {
     let n = "node_modules";
     // What lacks one name counts already in the run that makes it.
     for (parts, first) in [
-        (&["HEAD", "objects/x", "refs/x"][..], is("node_modules/s/config", Origin::Created)),
-        (&["HEAD"], is("node_modules/s/config", Origin::Created)),
-        (&["objects/x", "refs/x"], is("node_modules/s/config", Origin::Created)),
+        (&["HEAD", "objects/x", "refs/x"][..], is("node_modules/s/config", FindingOrigin::Created)),
+        (&["HEAD"], is("node_modules/s/config", FindingOrigin::Created)),
+        (&["objects/x", "refs/x"], is("node_modules/s/config", FindingOrigin::Created)),
         // And each beside what git obeys: it may lie where the next run only adds the rest.
-        (&["objects/x"], is("node_modules/s/config", Origin::Created)),
-        (&["refs/x"], is("node_modules/s/config", Origin::Created)),
+        (&["objects/x"], is("node_modules/s/config", FindingOrigin::Created)),
+        (&["refs/x"], is("node_modules/s/config", FindingOrigin::Created)),
         (
             &["commondir"],
-            ["commondir", "config"].map(|name| (format!("{n}/s/{name}"), Origin::Created)).into(),
+            ["commondir", "config"].map(|name| (format!("{n}/s/{name}"), FindingOrigin::Created)).into(),
         ),
         (&["other"], none.clone()),
     ] {
@@ -130,9 +130,9 @@ fn what_an_earlier_run_left_in_parts_is_found_when_they_are_put_together() {
     let mut found = last(&boundary, &baseline);
     found.sort_by(|a, b| a.0.cmp(&b.0));
     let wanted = [
-        ("node_modules/s/objects", Origin::Created),
-        ("node_modules/t/config", Origin::Earlier),
-        ("node_modules/u/.git/hooks/post-checkout", Origin::Earlier),
+        ("node_modules/s/objects", FindingOrigin::Created),
+        ("node_modules/t/config", FindingOrigin::Earlier),
+        ("node_modules/u/.git/hooks/post-checkout", FindingOrigin::Earlier),
     ];
     assert_eq!(found, wanted.map(|(path, origin)| (path.to_owned(), origin)));
 }
@@ -190,7 +190,7 @@ fn old_repositories_to_which_parts_are_added_one_run_after_another_are_reported(
     );
     let baseline = boundary.baseline_of_old();
     boundary.rename("parts/objects", &format!("{n}/objects"));
-    assert_eq!(last(&boundary, &baseline), [(format!("{n}/config"), Origin::Earlier)]);
+    assert_eq!(last(&boundary, &baseline), [(format!("{n}/config"), FindingOrigin::Earlier)]);
 }
 
 #[test]
@@ -221,7 +221,8 @@ fn what_is_closed_beyond_the_bound_is_given_no_benefit_of_the_doubt() {
     let baseline = boundary.baseline_of_old();
     boundary.repository("node_modules/new").mode("node_modules/new", 0o000);
     boundary.mode("node_modules/open", 0o000);
-    let wanted = [("node_modules/new", Origin::Created), ("node_modules/open", Origin::Earlier)];
+    let wanted =
+        [("node_modules/new", FindingOrigin::Created), ("node_modules/open", FindingOrigin::Earlier)];
     assert_eq!(last(&boundary, &baseline), wanted.map(|(path, origin)| (path.to_owned(), origin)));
     for path in ["node_modules/old", "node_modules/new", "node_modules/open"] {
         boundary.mode(path, 0o755);

@@ -27,7 +27,7 @@ fn a_created_hook_configuration_and_start_up_file_are_found() {
         boundary.paths(&baseline),
         [".bashrc", ".git/commondir", ".git/config", ".git/hooks/pre-commit", "sub/.git/config"]
     );
-    assert!(boundary.compare(&baseline).iter().all(|finding| finding.origin == Origin::Created));
+    assert!(boundary.compare(&baseline).iter().all(|finding| finding.origin == FindingOrigin::Created));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_link_in_the_place_of_a_protected_path_is_found() {
     boundary.write("evil/settings.json", "{}").link("evil", ".claude").link("evil", ".vscode");
     let findings = boundary.compare(&baseline);
     let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
-    assert_eq!(found, [(".claude", Origin::Replaced), (".vscode", Origin::Created)]);
+    assert_eq!(found, [(".claude", FindingOrigin::Replaced), (".vscode", FindingOrigin::Created)]);
 }
 
 #[test]
@@ -100,14 +100,14 @@ fn what_took_the_place_of_a_protected_file_is_distinguished_from_what_was_change
     };
     let origins = || boundary.compare(&baseline).iter().map(|finding| finding.origin).collect::<Vec<_>>();
     boundary.write(".git/config", "[core]\n\tpager = more\n");
-    assert_eq!(origins(), [Origin::Earlier], "the same file was protected all the time");
+    assert_eq!(origins(), [FindingOrigin::Earlier], "the same file was protected all the time");
     let mut findings = boundary.compare(&baseline);
     assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).is_err());
     replace("[core]\n\tpager = less\n[remote \"o\"]\n\turl = x:y\n");
     assert_eq!(origins(), [], "the pager was there before");
     for executing in ["[core]\n\tpager = evil\n", "[core]\n\tpager = less\n\tfsmonitor = evil\n"] {
         replace(executing);
-        assert_eq!(origins(), [Origin::Replaced], "{executing}");
+        assert_eq!(origins(), [FindingOrigin::Replaced], "{executing}");
     }
     let mut findings = boundary.compare(&baseline);
     assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
@@ -135,7 +135,7 @@ fn what_was_there_all_along_is_not_moved_because_a_new_configuration_names_it() 
     let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
     assert_eq!(
         found,
-        [(".git/config", Origin::Created), ("src/pre-push", Origin::Created),],
+        [(".git/config", FindingOrigin::Created), ("src/pre-push", FindingOrigin::Created),],
         "without that configuration, nothing obeys the rest"
     );
 }
@@ -223,15 +223,15 @@ fn what_cannot_be_looked_into_is_found() {
     assert_eq!(
         found,
         [
-            (".git/hooks", &Reason::Hidden, Origin::Created),
-            ("a/.git/hooks/pre-push", &Reason::Hook, Origin::Created),
-            ("a/.git", &Reason::Hidden, Origin::Created),
-            ("b", &Reason::Hidden, Origin::Created),
-            ("c", &Reason::Hidden, Origin::Created),
-            ("mine", &Reason::Hidden, Origin::Earlier),
+            (".git/hooks", &Reason::Hidden, FindingOrigin::Created),
+            ("a/.git/hooks/pre-push", &Reason::Hook, FindingOrigin::Created),
+            ("a/.git", &Reason::Hidden, FindingOrigin::Created),
+            ("b", &Reason::Hidden, FindingOrigin::Created),
+            ("c", &Reason::Hidden, FindingOrigin::Created),
+            ("mine", &Reason::Hidden, FindingOrigin::Earlier),
         ]
     );
-    for finding in findings.iter_mut().filter(|finding| finding.origin == Origin::Created) {
+    for finding in findings.iter_mut().filter(|finding| finding.origin == FindingOrigin::Created) {
         assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
         assert!(!boundary.host.join(&finding.path).exists(), "{finding}");
     }

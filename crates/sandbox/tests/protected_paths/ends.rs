@@ -53,7 +53,7 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
         mounts_until(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list, over)
             .unwrap();
     assert!(!late.is_whole());
-    assert_eq!(late.notices, [Notice::OutOfTime]);
+    assert_eq!(late.notices, [ProtectionGap::OutOfTime]);
     let compared = baseline.compare(boundary.root().enter().unwrap(), &boundary.mounts(), over).unwrap();
     assert!(!compared.is_whole);
     assert_eq!(compared.findings, []);

@@ -199,7 +199,7 @@ fn a_new_link_in_the_list_of_work_trees_is_found() {
     let found: Vec<_> =
         findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason, one.origin)).collect();
     let wanted = [".git/worktrees", "b/.git/worktrees/out", "b/.git/worktrees/x"];
-    assert_eq!(found, wanted.map(|path| (path, &Reason::NotAFile, Origin::Created)));
+    assert_eq!(found, wanted.map(|path| (path, &Reason::NotAFile, FindingOrigin::Created)));
     for finding in &mut findings {
         assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
@@ -304,10 +304,10 @@ fn a_link_does_not_make_a_repository_look_near() {
     }
     let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.path, one.origin)).collect();
     let wanted = [
-        ("1/2/3/4/5/.git/config", Origin::Created),
-        ("node_modules/new/.git/config", Origin::Created),
+        ("1/2/3/4/5/.git/config", FindingOrigin::Created),
+        ("node_modules/new/.git/config", FindingOrigin::Created),
         // It leads to what may be the user's own, which stays.
-        ("old", Origin::Created),
+        ("old", FindingOrigin::Created),
     ];
     assert_eq!(found, wanted.map(|(path, origin)| (path.into(), origin)));
     assert!(boundary.read_only().contains(&"node_modules/old/.git/config".to_owned()));
@@ -338,7 +338,7 @@ fn a_change_that_an_index_hides_is_reported() {
         let reason = Reason::HidesChanges { files: 1, example: "a/other".into() };
         assert_eq!(
             (found.len(), &found[0].reason, found[0].origin),
-            (1, &reason, Origin::Earlier),
+            (1, &reason, FindingOrigin::Earlier),
             "{version}"
         );
         assert_eq!(found[0].path, Path::new(".git/index"));

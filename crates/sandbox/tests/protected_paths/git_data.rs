@@ -86,7 +86,7 @@ fn git_writes_and_reads_through_no_new_link() {
         assert_eq!(found.len(), 1, "{path}: {found:?}");
         assert_eq!(
             (found[0].path.as_path(), found[0].origin),
-            (&*Path::new(".git").join(path), Origin::Created)
+            (&*Path::new(".git").join(path), FindingOrigin::Created)
         );
         use_git(&boundary);
         assert_eq!(fs::read_to_string(&outside).unwrap(), "the user's own\n", "{path}");
@@ -153,7 +153,7 @@ fn a_link_of_the_users_in_gits_data_stays_theirs() {
     boundary.link("/etc", ".git/rr-cache");
     let findings = boundary.compare(&baseline);
     let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
-    assert_eq!(found, [(".git/rr-cache", Origin::Replaced)]);
+    assert_eq!(found, [(".git/rr-cache", FindingOrigin::Replaced)]);
 }
 
 /// An index of version 2 or 4 with these entries: mode, number of the content, path. Nobody checks its checksum.
@@ -204,7 +204,7 @@ fn an_index_that_has_git_write_elsewhere_is_moved_aside() {
         let reason = Reason::WritesElsewhere { example: path.into() };
         assert_eq!(
             (found.len(), &found[0].reason, found[0].origin),
-            (1, &reason, Origin::Replaced),
+            (1, &reason, FindingOrigin::Replaced),
             "{found:?}"
         );
         git(&boundary.host, &["checkout", "--", "."]);
@@ -629,7 +629,7 @@ fn what_git_does_not_make_among_its_data_is_moved_aside_and_the_users_own_stays(
     let strange: Vec<_> = found.iter().filter(|one| one.reason == Reason::NotOfGit).collect();
     let paths: Vec<_> = strange.iter().map(|one| one.path.to_str().unwrap()).collect();
     assert_eq!(paths, new, "{found:?}");
-    assert!(strange.iter().all(|one| one.origin == Origin::Created), "{found:?}");
+    assert!(strange.iter().all(|one| one.origin == FindingOrigin::Created), "{found:?}");
     assert_eq!(found.len(), new.len() + 1, "and the link: {found:?}");
     move_all(&boundary, &baseline);
     assert_eq!(boundary.compare(&baseline), []);

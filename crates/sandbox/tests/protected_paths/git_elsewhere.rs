@@ -214,7 +214,7 @@ fn an_untracked_cache_that_has_git_read_elsewhere_is_moved_aside() {
         attack(&boundary);
         let found = move_all(&boundary, &baseline);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!((&found[0].reason, found[0].origin), (&read(name), Origin::Replaced));
+        assert_eq!((&found[0].reason, found[0].origin), (&read(name), FindingOrigin::Replaced));
         assert!(!untracked(&boundary).contains("outside"));
     }
     // Git follows a link where a directory was, if the directory above looks as it did.

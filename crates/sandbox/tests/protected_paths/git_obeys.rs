@@ -12,7 +12,7 @@ fn with_hook(boundary: &Boundary, place: &str) -> String {
     hook
 }
 
-fn found(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason, Origin)> {
+fn found(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason, FindingOrigin)> {
     let findings = boundary.compare(baseline).into_iter();
     findings.map(|one| (one.path.display().to_string(), one.reason, one.origin)).collect()
 }
@@ -38,7 +38,7 @@ fn a_reference_that_leads_out_of_the_references_is_moved_aside() {
         let moved = move_all(&boundary, &baseline);
         let reason = Reason::WritesElsewhere { example: target.into() };
         assert_eq!(moved.len(), 1, "{moved:?}");
-        assert_eq!((&moved[0].reason, moved[0].origin), (&reason, Origin::Created));
+        assert_eq!((&moved[0].reason, moved[0].origin), (&reason, FindingOrigin::Created));
         git(&boundary.host, words);
         assert!(!is_written(&boundary), "{target}");
     }
@@ -217,8 +217,8 @@ fn lines_that_hide_files_are_reported_and_stay() {
     assert_eq!(
         found,
         [
-            (".git/info/attributes".into(), lines("file -diff"), Origin::Earlier),
-            (".git/info/exclude".into(), lines("evil.py"), Origin::Earlier)
+            (".git/info/attributes".into(), lines("file -diff"), FindingOrigin::Earlier),
+            (".git/info/exclude".into(), lines("evil.py"), FindingOrigin::Earlier)
         ]
     );
 }

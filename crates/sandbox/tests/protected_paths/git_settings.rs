@@ -180,7 +180,7 @@ fn settings_that_have_git_run_read_or_write_something_are_moved_aside() {
         let moved = move_all(&boundary, &baseline);
         let configuration = Path::new("sub/.git/config");
         assert!(
-            moved.iter().any(|one| one.path == configuration && one.origin == Origin::Created),
+            moved.iter().any(|one| one.path == configuration && one.origin == FindingOrigin::Created),
             "{agent}: {moved:?}"
         );
         sh(&boundary, "", owner);
@@ -324,7 +324,7 @@ fn a_replaced_configuration_that_leads_elsewhere_is_reported_and_stays() {
         "the control"
     );
     let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.reason, one.origin)).collect();
-    assert_eq!(found, [(Reason::Redirected { setting: "remote.origin".into() }, Origin::Earlier)]);
+    assert_eq!(found, [(Reason::Redirected { setting: "remote.origin".into() }, FindingOrigin::Earlier)]);
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn what_a_replaced_configuration_had_before_is_no_news() {
             assert!(sh(&boundary, "", setting), "{setting}");
             let found = boundary.compare(&baseline);
             let found: Vec<_> = found.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
-            assert_eq!(found, [(".git/config", Origin::Replaced)], "{setting}");
+            assert_eq!(found, [(".git/config", FindingOrigin::Replaced)], "{setting}");
             fs::write(boundary.host.join(".git/config"), kept).unwrap();
         };
         replaced("git config alias.new status");

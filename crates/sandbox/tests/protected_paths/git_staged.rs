@@ -32,9 +32,11 @@ fn stage(boundary: &Boundary, path: &str) {
 fn staged(boundary: &Boundary, baseline: &Baseline) -> Vec<(usize, String)> {
     let findings = boundary.compare(baseline);
     let staged = findings.into_iter().map(|finding| match finding {
-        Finding { reason: Reason::StagesProtected { files, example }, origin: Origin::Earlier, .. } => {
-            (files, example)
-        }
+        Finding {
+            reason: Reason::StagesProtected { files, example },
+            origin: FindingOrigin::Earlier,
+            ..
+        } => (files, example),
         other => panic!("{other}"),
     });
     staged.collect()
@@ -290,7 +292,7 @@ fn a_link_out_of_the_boundary_where_an_index_lists_files_is_moved_aside() {
         attack(&boundary, &there);
         let found = move_all(&boundary, &baseline);
         let found: Vec<_> = found.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
-        assert_eq!(found, [(link, Origin::Created)], "{flags:?}");
+        assert_eq!(found, [(link, FindingOrigin::Created)], "{flags:?}");
         assert_eq!(boundary.compare(&baseline), []);
         assert!(is_there(&boundary, &there), "{link} {flags:?}");
     }
@@ -324,7 +326,7 @@ fn links_that_an_index_has_no_files_beneath_stay_and_so_do_the_users_own() {
     found.sort_by(|a, b| a.path.cmp(&b.path));
     let found: Vec<_> = found.into_iter().map(|one| (one.path, one.reason, one.origin)).collect();
     let wanted = [("a/dir", "a/dir/d"), ("in", "in/i")];
-    assert_eq!(found, wanted.map(|(path, file)| (path.into(), leads_out(file), Origin::Earlier)));
+    assert_eq!(found, wanted.map(|(path, file)| (path.into(), leads_out(file), FindingOrigin::Earlier)));
 }
 
 #[test]
@@ -532,7 +534,7 @@ fn a_link_that_only_an_index_has_is_reported() {
     assert_eq!(staged(&boundary, &baseline), []);
     attack(&boundary);
     let findings = boundary.compare(&baseline);
-    let [Finding { reason: Reason::StagesLinks { files: 1, example }, origin: Origin::Earlier, .. }] =
+    let [Finding { reason: Reason::StagesLinks { files: 1, example }, origin: FindingOrigin::Earlier, .. }] =
         findings.as_slice()
     else {
         panic!("{findings:?}");

@@ -86,7 +86,7 @@ fn a_link_that_comes_to_lie_where_a_linked_work_tree_was_is_moved_aside() {
         attack(&boundary, &there, how);
         let found = move_all(&boundary, &baseline);
         let found: Vec<_> = found.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
-        assert_eq!(found, [(link, Origin::Created)], "{how}");
+        assert_eq!(found, [(link, FindingOrigin::Created)], "{how}");
         assert_eq!(use_git(&boundary, &place(&there)), (false, true), "{how}");
     }
     // What was there before, and what leads nowhere near, are nobody's business.

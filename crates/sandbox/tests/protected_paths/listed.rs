@@ -100,7 +100,7 @@ fn whatever_appears_at_a_path_that_was_asked_for_is_found() {
     findings.sort_by(|a, b| a.path.cmp(&b.path));
     let found: Vec<_> = findings.iter().map(|one| one.path.to_str().unwrap()).collect();
     assert_eq!(found, ["A.KEY", "ci/deploy.sh", "nested/ci/deploy.sh", "secrets"]);
-    assert!(findings.iter().all(|one| one.reason == Reason::Listed && one.origin == Origin::Created));
+    assert!(findings.iter().all(|one| one.reason == Reason::Listed && one.origin == FindingOrigin::Created));
     assert_eq!(compare(&boundary, &baseline, &[]), [], "the control: nobody asked");
     for finding in &mut findings {
         assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
@@ -123,7 +123,7 @@ fn what_was_asked_for_and_was_there_is_read_only_and_no_news() {
     boundary.link("notes.txt", "link");
     let found: Vec<_> = compare(&boundary, &baseline, &asked)
         .into_iter()
-        .filter(|finding| finding.origin == Origin::Created)
+        .filter(|finding| finding.origin == FindingOrigin::Created)
         .map(|finding| finding.path)
         .collect();
     assert_eq!(found, [PathBuf::from("link")]);
@@ -146,7 +146,7 @@ fn what_its_program_writes_at_every_command_stays_writable_and_is_classified() {
         boundary.write(&undo, &EVIL.replace('x', "y")).write(&journal, "../../../precious\u{0}0\n");
         let found = boundary.compare(&baseline).into_iter();
         let found: Vec<_> = found.map(|one| (one.path.display().to_string(), one.origin)).collect();
-        assert_eq!(found, [(journal, Origin::Created), (undo, Origin::Replaced)]);
+        assert_eq!(found, [(journal, FindingOrigin::Created), (undo, FindingOrigin::Replaced)]);
     }
 }
 

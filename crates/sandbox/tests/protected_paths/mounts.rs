@@ -56,7 +56,10 @@ fn a_gitdir_file_is_followed_inside_the_boundary_only() {
     outside.sort_by_key(ToString::to_string);
     assert_eq!(
         outside,
-        [Notice::GitOutside { file: "lost/.git".into() }, Notice::GitOutside { file: "up/.git".into() }]
+        [
+            ProtectionGap::GitOutside { file: "lost/.git".into() },
+            ProtectionGap::GitOutside { file: "up/.git".into() }
+        ]
     );
 }
 
@@ -73,12 +76,13 @@ fn a_link_is_never_mounted_and_its_target_is_protected_in_its_place() {
     assert_eq!(paths(&found.pins), [".git", "dotfiles", "shared"]);
     let links: Vec<_> = found.links.iter().map(|link| link.path.to_str().unwrap()).collect();
     assert_eq!(links, [".bashrc", ".claude", ".config", ".profile", ".zshrc"]);
-    assert!(found.notices.contains(&Notice::LinkOutside { link: ".profile".into() }));
-    assert!(found.notices.contains(&Notice::LinkOutside { link: ".zshrc".into() }));
+    assert!(found.notices.contains(&ProtectionGap::LinkOutside { link: ".profile".into() }));
+    assert!(found.notices.contains(&ProtectionGap::LinkOutside { link: ".zshrc".into() }));
     assert!(
-        found
-            .notices
-            .contains(&Notice::LinkInside { link: ".bashrc".into(), target: "dotfiles/bashrc".into() })
+        found.notices.contains(&ProtectionGap::LinkInside {
+            link: ".bashrc".into(),
+            target: "dotfiles/bashrc".into()
+        })
     );
 }
 
@@ -136,14 +140,18 @@ fn configurations_that_include_without_end_come_to_an_end() {
         boundary.write(&number.to_string(), &format!("[include]\npath = {}\n", number + 1));
     }
     let mounts = boundary.mounts();
-    assert!(mounts.notices.contains(&Notice::TooManySettings { config: "9".into() }), "{:?}", mounts.notices);
+    assert!(
+        mounts.notices.contains(&ProtectionGap::TooManySettings { config: "9".into() }),
+        "{:?}",
+        mounts.notices
+    );
     let included: Vec<String> = (0..300).map(|number| format!("many/{number}")).collect();
     for path in &included {
         boundary.write(path, "");
     }
     boundary.write(".git/config", &format!("[include]\npath = ../{}\n", included.join("\npath = ../")));
     let mounts = boundary.mounts();
-    assert_eq!(mounts.notices, [Notice::TooManySettings { config: ".git/config".into() }]);
+    assert_eq!(mounts.notices, [ProtectionGap::TooManySettings { config: ".git/config".into() }]);
 }
 
 #[test]
@@ -157,7 +165,7 @@ fn a_configuration_out_of_the_boundary_that_cannot_be_read_whole_is_reported() {
     let config = git.join("config");
     let reported = |content: &str| {
         fs::write(&config, content).unwrap();
-        boundary.mounts().notices.contains(&Notice::TooManySettings { config: config.clone() })
+        boundary.mounts().notices.contains(&ProtectionGap::TooManySettings { config: config.clone() })
     };
     assert!(!reported("[core]\nbare = false\n"), "the control");
     assert!(reported(&"# much\n".repeat(200_000)), "too large");
@@ -177,7 +185,7 @@ fn other_names_of_a_protected_file_are_reported() {
     let boundary = Boundary::new();
     boundary.repository("");
     fs::hard_link(boundary.host.join(".git/config"), boundary.host.join("innocent")).unwrap();
-    assert_eq!(boundary.mounts().notices, [Notice::HardLinked { path: ".git/config".into() }]);
+    assert_eq!(boundary.mounts().notices, [ProtectionGap::HardLinked { path: ".git/config".into() }]);
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use super::*;
 
 /// What it says of each path, in their order.
-fn found(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Origin)> {
+fn found(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, FindingOrigin)> {
     let one = |finding: Finding| (finding.path.display().to_string(), finding.origin);
     boundary.compare(baseline).into_iter().map(one).collect()
 }
 
-fn created<const N: usize>(paths: [&str; N]) -> Vec<(String, Origin)> {
-    paths.map(|path| (path.to_owned(), Origin::Created)).into()
+fn created<const N: usize>(paths: [&str; N]) -> Vec<(String, FindingOrigin)> {
+    paths.map(|path| (path.to_owned(), FindingOrigin::Created)).into()
 }
 
 impl Boundary {

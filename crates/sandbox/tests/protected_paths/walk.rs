@@ -98,7 +98,7 @@ fn what_was_not_reached_at_the_start_is_not_taken_for_the_agents() {
     let (baseline, _) = Baseline::take(boundary.root().enter().unwrap(), &mounts).unwrap();
     boundary.repository("new").write("new/.git/config", config);
     let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.path, one.origin)).collect();
-    let wanted = [("new/.git/config", Origin::Created), ("old/.git/config", Origin::Earlier)];
+    let wanted = [("new/.git/config", FindingOrigin::Created), ("old/.git/config", FindingOrigin::Earlier)];
     assert_eq!(found, wanted.map(|(path, origin)| (path.into(), origin)));
 }
 

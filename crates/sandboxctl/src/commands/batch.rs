@@ -8,7 +8,7 @@ use std::thread;
 
 use anyhow::Context as _;
 use sandbox::batch::{
-    Attempt, Batch, End, Ending, Finished, Limits, OnFailure, Queue, SubmitError, Task, Then,
+    Attempt, Batch, Ending, Finished, Limits, OnFailure, Queue, SubmitError, Task, TaskEnd, Then,
 };
 use sandbox::host::terminal::Signals;
 
@@ -145,7 +145,7 @@ fn submit_all(
     }
 }
 
-/// Adds tasks as they arrive, in a thread of its own. What that comes to is told before the batch may end for want of tasks.
+/// Adds tasks as they arrive, in a thread of its own. What that comes to is sent before the batch may end for want of tasks.
 fn submit_as_they_arrive(
     queue: Queue<Line, Outcome>,
     mut input: Input,
@@ -198,8 +198,8 @@ impl Output<'_> {
     fn finished(&mut self, finished: Finished<Line, Outcome>) -> Result<(), CommandError> {
         let line = &finished.task.payload;
         let (number, Outcome { ending, mut object, stderr }, then) = match finished.end {
-            End::Cancelled => return self.cancelled(line),
-            End::Attempt { number, result, then } => (number, result, then),
+            TaskEnd::Cancelled => return self.cancelled(line),
+            TaskEnd::Attempt { number, result, then } => (number, result, then),
         };
         self.progress.clear();
         self.progress.pass_on(&stderr);

@@ -1,4 +1,4 @@
-//! `exec`: a second command in a sandbox that runs.
+//! `exec`: another command in a sandbox that runs.
 
 use std::io;
 use std::path::Path;

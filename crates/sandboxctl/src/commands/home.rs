@@ -111,7 +111,7 @@ fn export(ui: &Ui, context: &Context, name: &str, output: Option<&Path>) -> Resu
     let acting = ActingAs::user(context.caller).with_context(|| format!("cannot create {shown}"))?;
     // O_EXCL: nothing is overwritten, and no link is written through.
     let mut file = context
-        .way_to(&context.absolute(path))
+        .path_to(&context.absolute(path))
         .and_then(|path| small_file::create_new(&path))
         .with_context(|| format!("cannot create {shown}"))
         .map_err(|error| context::as_user(error, context.caller))?;

@@ -24,8 +24,8 @@ pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCo
     // Under sudo, where the user behind it may write, and as a file of theirs.
     let _acting = ActingAs::user(context.caller).with_context(|| format!("cannot create {name}"))?;
     // O_EXCL: neither a file nor a dangling link is ever written through.
-    let way = context.way_to(&path).with_context(|| format!("cannot create {name}"))?;
-    let mut file = match small_file::create_new(&way) {
+    let reached = context.path_to(&path).with_context(|| format!("cannot create {name}"))?;
+    let mut file = match small_file::create_new(&reached) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(CommandError::message(
                 Code::ConfigExists,

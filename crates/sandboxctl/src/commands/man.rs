@@ -22,14 +22,14 @@ pub(crate) fn man(ui: &Ui, args: &ManArgs) -> Result<ExitCode, CommandError> {
         let (user, working_directory) = context::caller_alone()?;
         ActingAs::user(user)
             .and_then(|_acting| {
-                let way = working_directory.way_beneath(
+                let reached = working_directory.path_beneath(
                     user,
                     &working_directory.path,
                     &working_directory.absolute(directory),
                 )?;
                 let mut command = Cli::command().disable_help_subcommand(true);
                 command.build();
-                write(&command, &make::directory(&way, 0o777)?)
+                write(&command, &make::directory(&reached, 0o777)?)
             })
             .with_context(|| format!("cannot write manual pages into {}", escape::path(directory)))
             .map_err(|error| context::as_user(error, user))?;

@@ -9,7 +9,7 @@ use policy::rules::path::PathAccess;
 use policy::rules::verdict::{Decision, Origin, Verdict};
 use policy::text::escape;
 
-use self::enforcement::{Answer, Enforcement};
+use self::enforcement::{Enforcement, PolicyAnswer};
 use crate::cli::{self, PolicyArgs, PolicyCommand, Subject};
 use crate::context::Context;
 use crate::directories::{self, Directories};
@@ -57,7 +57,7 @@ fn rules(context: &Context, args: &PolicyArgs) -> Result<Policy, CommandError> {
     Ok(policy)
 }
 
-fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Answer, CommandError> {
+fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<PolicyAnswer, CommandError> {
     let of_path = |path: &Path, access| enforcement::of_path(rules, context.caller, path, as_asked(access));
     Ok(match subject {
         Subject::Path { path, host: false, .. } if path.is_relative() => {
@@ -141,7 +141,7 @@ fn as_asked(access: cli::Access) -> PathAccess {
 }
 
 /// Explains the verdict in words.
-fn explanation(subject: &Subject, answer: &Answer) -> String {
+fn explanation(subject: &Subject, answer: &PolicyAnswer) -> String {
     let Verdict { decision, rule, origin } = &answer.verdict;
     let what = match subject {
         Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), escape::path(path)),
@@ -158,7 +158,7 @@ fn explanation(subject: &Subject, answer: &Answer) -> String {
 }
 
 /// Describes how the verdict is enforced, where that is not as anybody would expect.
-fn enforcement_note(answer: &Answer) -> String {
+fn enforcement_note(answer: &PolicyAnswer) -> String {
     match answer.enforcement {
         None | Some(Enforcement::Prevented) => String::new(),
         Some(enforcement) => format!("{enforcement}\n"),

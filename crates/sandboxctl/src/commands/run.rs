@@ -104,7 +104,7 @@ fn reuse(ui: &Ui, found: &StayingSandbox, plan: &Plan) -> Result<ExitCode, Comma
         let differing: Vec<_> = differing.into_iter().map(String::as_str).collect();
         let (name, what) = (found.name(), differing.join(", "));
         let message = format!("sandbox \"{name}\" was made from something else: {what} differ");
-        return Err(CommandError::message(Code::NameInUse, message)
+        return Err(CommandError::message(Code::SandboxNameInUse, message)
             .details(json!({ "differing": differing }))
             .hint("`sandboxctl inspect` shows what it was made from, `sandboxctl plan` what it would be made from"));
     }

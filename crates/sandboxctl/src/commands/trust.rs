@@ -7,7 +7,7 @@ use policy::config::overrides::Overrides;
 use policy::config::trust::Applies;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
-use sandbox::state::trust::{Place, Searched, Trust};
+use sandbox::state::trust::{SearchEnd, Searched, Trust};
 use serde_json::json;
 
 use crate::cli::{Format, TrustArgs, UntrustArgs};
@@ -25,7 +25,7 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
     let (file, searched) = files::searched(context, args.file.as_deref())?;
     let Some(file) = file else {
         return match &searched.end {
-            Some(Place::Repository(repository)) if !searched.above.is_empty() => {
+            Some(SearchEnd::Repository(repository)) if !searched.above.is_empty() => {
                 without_file(ui, context, args, &searched, repository)
             }
             _ => Err(files::none_found()),
@@ -91,7 +91,7 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
     }
     // What was shown is what was read, and just that is kept.
     consent::record(context, &file, &settings.widenings)?;
-    let named = Searched { end: Some(Place::File(file.candidate.path.clone())), ..Searched::default() };
+    let named = Searched { end: Some(SearchEnd::File(file.candidate.path.clone())), ..Searched::default() };
     precedence::note(context, if searched.end.is_some() { &searched } else { &named })?;
     answer(true, &format!("trusted {label}, {hash}\n"))?;
     Ok(ExitCode::Success)

@@ -1,4 +1,6 @@
-//! The one table of error codes: a row for each, and everything that is said of codes comes from it.
+//! The one table of error codes: a row for each, from which come the exit code, the manual and whether to try again.
+//!
+//! Rows stand in the order of their exit codes, the lowest first; of one exit code, those of one subject stand together.
 
 use std::fmt::Write as _;
 
@@ -54,20 +56,20 @@ codes! {
     BuilderUnfit = "builder.unfit", Unavailable, Retry::Never, "no builder can do what is asked";
     EmulatorMissing = "emulator.missing", Unavailable, Retry::Never, "nothing here emulates a processor that the build is for";
     LayerUnenforceable = "layer.unenforceable", Unavailable, Retry::Never, "a required layer cannot be enforced on this machine";
+    CommandUnprotected = "command.unprotected", Unprotected, Retry::Later, "a protected file was replaced on the host and would run something new; the sandbox was ended";
     PolicyDenied = "policy.denied", Denied, Retry::Never, "a rule refuses it; asking again changes nothing";
     ChildInvalid = "child.invalid", Usage, Retry::Never, "what an agent has asked for is no request for a child; details.problems lists what is wrong";
     ChildRefused = "child.refused", Denied, Retry::Never, "an agent has asked for a child that is wider than its sandbox; details.problems lists in what";
     ChildLimit = "child.limit", Failed, Retry::Later, "as many children live as `[children] max` allows";
     TaskCancelled = "task.cancelled", TasksFailed, Retry::Later, "the task of a batch was cancelled before it had succeeded";
     CommandTimedOut = "command.timed_out", TimedOut, Retry::Never, "the command ran out of time";
-    CommandUnprotected = "command.unprotected", Unprotected, Retry::Later, "a protected file was replaced on the host and would run something new; the sandbox was ended";
     EngineDiskFull = "engine.disk_full", Failed, Retry::Never, "the engine has no space left";
     EngineFailed = "engine.failed", Failed, Retry::Never, "the engine refused, in words of its own";
     ImageNotFetched = "image.not_fetched", Failed, Retry::Later, "the image cannot be fetched";
     ImageNotPushed = "image.not_pushed", Failed, Retry::Later, "the image cannot be pushed";
     ImageUnfit = "image.unfit", Failed, Retry::Never, "the image that was built cannot start as a sandbox in an engine";
     BuildFailed = "build.failed", Failed, Retry::Never, "a step of the build failed";
-    NameInUse = "sandbox.name_in_use", Failed, Retry::Never, "there is a sandbox of this name";
+    SandboxNameInUse = "sandbox.name_in_use", Failed, Retry::Never, "there is a sandbox of this name";
     SandboxNotFound = "sandbox.not_found", Failed, Retry::Never, "there is no sandbox of this name";
     SandboxAmbiguous = "sandbox.ambiguous", Failed, Retry::Never, "more than one sandbox has this name";
     SandboxState = "sandbox.state", Failed, Retry::Never, "the sandbox is not in a state in which that can be done";
@@ -81,7 +83,7 @@ codes! {
     ToolFailed = "tool.failed", Failed, Retry::Never, "something failed that has no code of its own";
     CommandNotExecutable = "command.not_executable", NotExecutable, Retry::Never, "the command is there but cannot be executed";
     CommandNotFound = "command.not_found", NotFound, Retry::Never, "there is no such command inside";
-    OutputClosed = "output.closed", Signal(SIGPIPE), Retry::Never, "whoever read standard output has gone; nothing is said";
+    OutputClosed = "output.closed", Signal(SIGPIPE), Retry::Never, "whoever read standard output has gone, and nothing more is printed";
 }
 
 struct Row {
@@ -116,9 +118,20 @@ impl Code {
 /// Lists every code with the status the process ends with, for the manual.
 pub(crate) fn list() -> String {
     let mut list = String::from("Error codes, in `error.code` with --format json:\n");
+    let width = ROWS.iter().map(|row| row.name.len()).max().unwrap_or_default();
     for Row { name, exit, meaning, .. } in ROWS {
-        // A string takes whatever is written to it.
-        let _ = writeln!(list, "  {name:<22}  {:<3}  {meaning}", exit.number());
+        // A write to a string cannot fail.
+        let _ = writeln!(list, "  {name:<width$}  {:<3}  {meaning}", exit.number());
     }
     list + "\nA command that ran gives its own exit code, and 128+n when signal n ended it; `result.ended_by` says which it was."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_their_exit_codes() {
+        assert!(ROWS.is_sorted_by_key(|row| row.exit.number()));
+    }
 }

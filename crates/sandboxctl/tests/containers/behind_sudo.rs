@@ -179,7 +179,7 @@ fn a_sandbox_that_was_started_by_sudo_is_found_by_sudo() {
         let exec = place.words("exec", &[&name], &["id", "-u"]);
         let (is_found, said) = found(sudo(&place, "exec", &[&name], &["id", "-u"]));
         assert!(is_found, "{runner:?}: {said}");
-        // Who called it meets it in a directory of root's, which is not the user's, whatever their rights to the engine.
+        // Its rendezvous with who called it is in a directory of root's, which is not the user's, whatever their rights to the engine.
         let mut without = place.outside(&exec);
         without.env("XDG_STATE_HOME", place.home().join(".local/state"));
         let (is_found, said) = found(without);

@@ -126,7 +126,7 @@ fn an_engine_knows_nothing_of_what_an_agent_is_given() {
 
 #[test]
 fn an_exec_is_confined_as_the_first_command() {
-    for (caller, runner) in everywhere("second commands") {
+    for (caller, runner) in everywhere("execs") {
         let place = Place::on(caller, runner);
         let image = match runner {
             Runner::Docker => with_a_token(),

@@ -1,4 +1,4 @@
-//! A second command in a sandbox that runs: how the sandbox is found, and what is said of the command's end.
+//! An exec in a sandbox that runs: how the sandbox is found, and what is said of the command's end.
 
 use std::ffi::OsString;
 use std::fs;
@@ -47,7 +47,7 @@ impl First {
 /// Flags, a command, the exit code, and the error where there is one.
 type Case = (&'static [&'static str], &'static [&'static str], i32, Option<&'static str>);
 
-/// A second command, without a word about the engine.
+/// An exec, without naming the engine.
 fn anywhere(place: &Place, flags: &[&str], argv: &[&str]) -> Command {
     let program = place.path("sandboxctl");
     let words = [&[program.to_str().unwrap(), "exec"], flags, &["--"], argv].concat();
@@ -214,7 +214,7 @@ fn a_state_directory_may_be_spelled_in_any_way() {
 
 #[test]
 fn what_fails_before_the_command_is_not_the_commands() {
-    for (caller, runner) in everywhere("ends of second commands") {
+    for (caller, runner) in everywhere("ends of execs") {
         let place = Place::on(caller, runner);
         let name = name("x");
         let first = First::named(&place, &name);
@@ -347,7 +347,7 @@ fn the_end_of_the_sandbox_is_not_the_commands() {
 
 #[test]
 fn a_command_that_kills_our_program_has_not_ended_by_that() {
-    for (caller, runner) in everywhere("second commands that kill") {
+    for (caller, runner) in everywhere("execs that kill") {
         if runner != Runner::Docker {
             continue;
         }
@@ -369,7 +369,7 @@ fn a_command_that_kills_our_program_has_not_ended_by_that() {
 
 #[test]
 fn what_an_exec_has_left_behind_ends_with_the_sandbox() {
-    for (caller, runner) in everywhere("what second commands leave behind") {
+    for (caller, runner) in everywhere("what execs leave behind") {
         let place = Place::on(caller, runner);
         let name = name("b");
         let first = First::named(&place, &name);
@@ -383,7 +383,7 @@ fn what_an_exec_has_left_behind_ends_with_the_sandbox() {
 
 #[test]
 fn what_the_image_wants_of_its_own_is_no_more_writable_than_for_the_first() {
-    for (caller, runner) in everywhere("second commands and volumes") {
+    for (caller, runner) in everywhere("execs and volumes") {
         if runner != Runner::Docker {
             continue;
         }

@@ -39,7 +39,7 @@ fn a_client_that_is_killed_leaves_no_container() {
             kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
             child.wait().unwrap();
         }
-        // The command that the client has started does its work to the end, and then there is nobody to meet. What one call of
+        // The command that the client has started does its work to the end, and then there is nobody at the rendezvous. What one call of
         // Podman's made and no other one has started does nothing, and is the next command's to remove.
         let inert = |left: &str| {
             let state = |id| engine(&place, runner, &["inspect", "--format", "{{.State.Status}}", id]);

@@ -49,7 +49,7 @@ fn an_image_without_the_entrypoint_goes_nowhere() {
         ),
         (
             format!("{PROGRAM}{START}"),
-            "/etc/passwd has nobody with uid 1000",
+            "/etc/passwd has no user with uid 1000",
             "`RUN useradd --create-home --uid 1000 agent`",
         ),
     ] {

@@ -294,7 +294,7 @@ fn containers_of_its_own_engine_are_not_reached() {
 
 #[test]
 fn a_second_command_has_no_other_way_out() {
-    everywhere_but_natively("ways out of a second command", |place, internet, who| {
+    everywhere_but_natively("ways out of an exec", |place, internet, who| {
         let name = "data.labels.attacker.example";
         let inward = ["127.0.0.1:8080", "169.254.169.254:80", "[::1]:8080", "inward.example.org:8080"];
         let connect = inward.map(|host| {
@@ -318,7 +318,7 @@ fn a_second_command_has_no_other_way_out() {
                 _ => ("HTTP/1.1 403 Forbidden", true),
             };
             assert_eq!(proxied.matches(answer).count(), inward.len(), "{who} with {flags:?}: {said}");
-            // The control: the rule is what decides, and the second command is under it.
+            // The control: the rule is what decides, and the exec is under it.
             let page =
                 "GET http://up.example.org:8080/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n";
             let served = text(&second(place, &[], &sandbox, &crate::ask(page))).contains("served GET /");

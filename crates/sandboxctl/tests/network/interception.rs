@@ -276,7 +276,7 @@ fn rules_about_requests_decide_within_tls() {
 
 #[test]
 fn a_second_command_believes_the_authority_and_has_the_token() {
-    everywhere_but_natively("a second command and interception", |place, internet, who| {
+    everywhere_but_natively("an exec and interception", |place, internet, who| {
         let plain = fs::read_to_string(place.home().join(".config/sandboxctl/sandbox.toml")).unwrap();
         configure(place, CREDITED);
         let _servers = Servers::start(&internet, place, &["web"]);

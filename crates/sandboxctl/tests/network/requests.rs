@@ -1,4 +1,4 @@
-//! Rules about requests: by every door, what a rule describes reaches the server, and nothing else does.
+//! Rules about requests: by every listener, what a rule describes reaches the server, and nothing else does.
 
 use crate::internet::{bash, has, text};
 use crate::{ask, everywhere, natively};
@@ -24,29 +24,29 @@ fn requests_are_decided_one_by_one() {
         let close = "Connection: close\\r\\n";
         // Two of three requests are refused, whoever carries them.
         let requests =
-            [request("GET /pub/DOOR", ""), request("GET /private", ""), request("PUT /pub/x", close)]
+            [request("GET /pub/LISTENER", ""), request("GET /private", ""), request("PUT /pub/x", close)]
                 .concat();
         let whole = requests.replace(" /", " http://up.example.org:8080/");
         let tunnel = "CONNECT up.example.org:8080 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n";
         let socks = "\\x05\\x01\\x00\\x05\\x01\\x00\\x03\\x0eup.example.org\\x1f\\x90";
         let transparent = ask(&requests).replace("127.0.0.1/61080", "up.example.org/8080");
         let script = [
-            ask(&whole).replace("DOOR", "url"),
-            ask(&format!("{tunnel}{requests}")).replace("DOOR", "connect"),
-            ask(&format!("{socks}{requests}")).replace("DOOR", "socks"),
-            transparent.replace("DOOR", "transparent"),
+            ask(&whole).replace("LISTENER", "url"),
+            ask(&format!("{tunnel}{requests}")).replace("LISTENER", "connect"),
+            ask(&format!("{socks}{requests}")).replace("LISTENER", "socks"),
+            transparent.replace("LISTENER", "transparent"),
         ]
         .map(|one| format!("({one}) | tr -d '\\0' | grep -a -o -e 'served.*HTTP' -e '1.1 403'"))
         .join("\n");
         let output =
             internet.run(place, &["--allow-host=GET,HEAD http://up.example.org:8080/pub/*"], &bash(&script));
-        let doors = ["url", "connect", "socks", "transparent"];
-        let each = |door| format!("served GET /pub/{door} HTTP\n1.1 403\n1.1 403\n");
-        assert_eq!(text(&output), doors.map(each).concat(), "{who}: {output:?}");
+        let listeners = ["url", "connect", "socks", "transparent"];
+        let each = |listener| format!("served GET /pub/{listener} HTTP\n1.1 403\n1.1 403\n");
+        assert_eq!(text(&output), listeners.map(each).concat(), "{who}: {output:?}");
         let came: Vec<_> = internet.requests().into_iter().filter(|line| line.starts_with("http")).collect();
         assert_eq!(
             came,
-            doors.map(|door| format!("http 8080 GET /pub/{door} HTTP/1.1 up.example.org:8080")),
+            listeners.map(|listener| format!("http 8080 GET /pub/{listener} HTTP/1.1 up.example.org:8080")),
             "{who}"
         );
     });

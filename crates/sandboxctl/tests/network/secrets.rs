@@ -87,7 +87,7 @@ pub(crate) fn second(place: &Place, flags: &[&str], name: &str, script: &str) ->
 
 #[test]
 fn a_second_command_has_what_the_first_has() {
-    everywhere_but_natively("a second command and a secret in proxy mode", |place, internet, who| {
+    everywhere_but_natively("an exec and a secret in proxy mode", |place, internet, who| {
         let plain = fs::read_to_string(place.home().join(".config/sandboxctl/sandbox.toml")).unwrap();
         configure(place);
         let name = format!("second{}", std::process::id());
@@ -142,8 +142,8 @@ fn a_second_command_has_what_the_first_has() {
 }
 
 #[test]
-fn a_second_command_is_told_of_no_proxy_that_is_not_there() {
-    everywhere_but_natively("a second command without a proxy", |place, internet, who| {
+fn an_exec_has_no_variables_of_a_proxy_that_is_not_there() {
+    everywhere_but_natively("an exec without a proxy", |place, internet, who| {
         let name = format!("closed{}", std::process::id());
         let first = place.inside(&[format!("--name={name}")], &["sh", "-c", "echo ready; cat"]);
         let mut first = ready::start(&mut internet.command(&first));

@@ -36,8 +36,8 @@ settings! {
             }),
         }
         user: UserSpec as UserText = {
-            doc: "Who the agent is: a user or user:group of the image, each by name or number. The native provider has one \
-                 user, `agent`, with the caller's uid, or 1000 for root.",
+            doc: "The user that the agent runs as: a user or user:group of the image, each by name or number. The native \
+                 provider has one user, `agent`, with the caller's uid, or 1000 for root.",
             trust: TrustRule::Needed("it is root"),
             default: "\"agent\"",
             example: "\"agent\"",

@@ -1,4 +1,4 @@
-//! The macro that makes a table of `sandbox.toml` from its rows: each key is named here once, and nowhere else.
+//! The macro that makes a table of `sandbox.toml` from its rows: what is done to each key alike comes from its row.
 
 /// Makes, from one row for each key, the struct that holds the settings of a table, and all that is done to each alike: its
 /// row of the schema, reading it from a file or from a flag, merging it and showing it.

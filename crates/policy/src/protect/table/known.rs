@@ -109,12 +109,13 @@ const RUN_BY_A_PERSON: &[&str] = &[
     ".vitepress", ".vuepress", ".xcode.env*", ".xo-config*", ".yamllint*", ".yardopts",
 ];
 
+/// All of them.
+const GROUPS: [&[&str]; 7] =
+    [PATTERNS_OF_FILES, OF_REPOSITORIES, OF_SERVICES, LEFT_BEHIND, DATA, FORMATS_AND_TEXT, RUN_BY_A_PERSON];
+
 /// Returns whether a path is one of these, or in one. Its components are in lower case.
 pub(super) fn is_known(components: &[&str]) -> bool {
-    let groups = [
-        PATTERNS_OF_FILES, OF_REPOSITORIES, OF_SERVICES, LEFT_BEHIND, DATA, FORMATS_AND_TEXT, RUN_BY_A_PERSON,
-    ];
-    groups.into_iter().flatten().any(|known| {
+    GROUPS.iter().copied().flatten().any(|known| {
         let names = known.split('/');
         names.clone().count() <= components.len()
             && names.zip(components).all(|(known, name)| fits(&known.to_ascii_lowercase(), name))
@@ -137,6 +138,15 @@ fn fits(known: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Otherwise two tables would contradict each other.
+    #[test]
+    fn no_name_is_that_of_a_protected_path() {
+        for path in crate::protect::table::built_in() {
+            let listed = GROUPS.iter().copied().flatten().find(|known| known.eq_ignore_ascii_case(path));
+            assert_eq!(listed, None, "{path}");
+        }
+    }
 
     #[test]
     fn a_name_stands_for_itself_and_a_star_for_any_text() {

@@ -7,7 +7,7 @@ use super::content::ContentRule;
 /// A path in a boundary's root, or in that of a repository within, that a program obeys.
 #[derive(Debug)]
 pub struct ProtectRow {
-    /// The path, or a [`Pattern`] of names.
+    /// The path, or a [`NamePattern`] of names.
     pub path: &'static str,
     pub program: &'static str,
     pub effect: &'static str,
@@ -63,7 +63,7 @@ impl ProtectRow {
         }
         let depth = self.path.split('/').count();
         let (own, rest) = components.split_at_checked(depth)?;
-        let is = |mine: &str, name: &str| match Pattern::of(mine) {
+        let is = |mine: &str, name: &str| match NamePattern::of(mine) {
             Some(pattern) => pattern.fits(name.as_bytes()),
             None => mine.eq_ignore_ascii_case(name),
         };
@@ -87,13 +87,13 @@ impl ProtectRow {
 /// The names that a path of the list stands for, if these are several: its last name is `*.suffix`, `name.*` or
 /// `name.*.suffix`.
 #[derive(Clone, Copy, Debug)]
-pub struct Pattern<'a> {
+pub struct NamePattern<'a> {
     pub directory: &'a Path,
     beginning: &'a str,
     end: &'a str,
 }
 
-impl<'a> Pattern<'a> {
+impl<'a> NamePattern<'a> {
     /// Returns the pattern that a path of the list is, if it is one.
     pub fn of(path: &'a str) -> Option<Self> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));

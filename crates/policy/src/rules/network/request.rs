@@ -180,7 +180,7 @@ impl FromStr for RequestPattern {
     }
 }
 
-/// Returns whether this is a method that a request can have which is forwarded: methods are told apart by case, and those that are in use
+/// Returns whether this is a method that a request can have which is forwarded: methods are distinguished by case, and those that are in use
 /// have capital letters.
 fn is_method(text: &str) -> bool {
     let is_of_method =
@@ -194,7 +194,7 @@ impl FromStr for Pattern {
     type Err = HostError;
 
     fn from_str(text: &str) -> Result<Self, HostError> {
-        // Control characters are told of where hosts are read.
+        // Control characters are reported where hosts are read.
         if text.contains(' ') && text.contains("://") && !text.contains(char::is_control) {
             text.parse().map(Self::Requests)
         } else {

@@ -9,7 +9,7 @@ use policy::classify::Reason;
 use policy::plan::Protect;
 
 use super::baseline::Baseline;
-use super::finding::{Finding, Origin};
+use super::finding::{Finding, FindingOrigin};
 use super::origin::Touched;
 use crate::boundary::protect::mounts::{Dotted, Mounts};
 use crate::boundary::protect::reach::Base;
@@ -25,7 +25,7 @@ impl Baseline {
         let found = |path| Finding {
             path,
             reason: Reason::UnknownName,
-            origin: Origin::Created,
+            origin: FindingOrigin::Created,
             aside: None,
             restored: false,
         };

@@ -18,7 +18,7 @@ pub struct Finding {
     pub path: PathBuf,
     pub reason: Reason,
     /// Whether it is new.
-    pub origin: Origin,
+    pub origin: FindingOrigin,
     /// Where it was moved to, relative to the boundary, if it was.
     #[serde(with = "json_bytes::optional_path")]
     pub aside: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub struct Finding {
 /// Whether something is new.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum FindingOrigin {
     /// It was not there at the start: it can be moved aside.
     Created,
     /// Something else was there at the start. Where that was a file, somebody on the host has replaced it, which took
@@ -46,7 +46,7 @@ impl Finding {
     pub fn stays(&self) -> bool {
         let is_harmless_by_itself =
             matches!(self.reason, Reason::UnknownName | Reason::LinksOut { .. } | Reason::LinksTo { .. });
-        self.origin == Origin::Earlier || is_harmless_by_itself
+        self.origin == FindingOrigin::Earlier || is_harmless_by_itself
     }
 }
 
@@ -76,9 +76,9 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", escape::path_in_text(&self.path), self.reason)?;
         match self.origin {
-            Origin::Created => {}
-            Origin::Replaced => f.write_str("; it is not what was there at the start")?,
-            Origin::Earlier => {
+            FindingOrigin::Created => {}
+            FindingOrigin::Replaced => f.write_str("; it is not what was there at the start")?,
+            FindingOrigin::Earlier => {
                 f.write_str("; it was there at the start and was changed while the sandbox ran, review it")?;
             }
         }
@@ -86,8 +86,8 @@ impl fmt::Display for Finding {
             write!(f, "; moved to {}", escape::path(aside))?;
         }
         match (self.origin, self.restored) {
-            (Origin::Replaced, true) => f.write_str("; what was there at the start was put back"),
-            (Origin::Replaced, false) if self.aside.is_some() => {
+            (FindingOrigin::Replaced, true) => f.write_str("; what was there at the start was put back"),
+            (FindingOrigin::Replaced, false) if self.aside.is_some() => {
                 f.write_str("; what was there at the start could not be put back")
             }
             _ => Ok(()),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-use crate::boundary::detect::finding::Origin;
+use crate::boundary::detect::finding::FindingOrigin;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::path_list::{LinkOut, ListContent, MAX_HIDDEN, PathList, Staged};
 use crate::host::beneath;
@@ -108,8 +108,8 @@ pub(crate) fn added_entries(
     mounts: &Mounts,
     goes: impl Fn(&Path) -> bool,
     is_since: impl Fn(&Path) -> bool,
-) -> Vec<(PathBuf, Reason, Origin)> {
-    let mut changes: Vec<(PathBuf, Reason, Origin)> = Vec::new();
+) -> Vec<(PathBuf, Reason, FindingOrigin)> {
+    let mut changes: Vec<(PathBuf, Reason, FindingOrigin)> = Vec::new();
     for list in &mounts.path_lists {
         let before = start.indexes.iter().find(|before| before.path == list.path);
         // A link is new though the index is the same.
@@ -117,7 +117,7 @@ pub(crate) fn added_entries(
             let known = before.map_or(&[][..], |before| &before.links_out);
             let is_known = known.iter().any(|link| link.path == *path && link.target == *target);
             if !is_known && !goes(path) && !changes.iter().any(|(said, ..)| said == path) {
-                let origin = if is_since(path) { Origin::Created } else { Origin::Earlier };
+                let origin = if is_since(path) { FindingOrigin::Created } else { FindingOrigin::Earlier };
                 changes.push((path.clone(), Reason::LeadsOut { example: text(example) }, origin));
             }
         }
@@ -129,16 +129,16 @@ pub(crate) fn added_entries(
             // The file is as it was, and a link may have come to lie on the way to what it lists.
             let linked = added(&before.linked, list.linked.iter().map(|path| text(path)));
             let linked = linked.map(|(_, example)| elsewhere(example));
-            changes.extend(linked.map(|reason| (list.path.clone(), reason, Origin::Created)));
+            changes.extend(linked.map(|reason| (list.path.clone(), reason, FindingOrigin::Created)));
             // Its shared index may be another one, and what it lists may have become protected.
             if !(start.is_shared)(&list.git) {
                 let staged = newly_staged(root, Some(before), list, &goes).into_iter();
-                changes.extend(staged.map(|reason| (list.path.clone(), reason, Origin::Earlier)));
+                changes.extend(staged.map(|reason| (list.path.clone(), reason, FindingOrigin::Earlier)));
             }
             continue;
         }
         let unreadable = Reason::Unreadable { format: FileFormat::Index };
-        let is_new = if before.is_some() { Origin::Replaced } else { Origin::Created };
+        let is_new = if before.is_some() { FindingOrigin::Replaced } else { FindingOrigin::Created };
         let hidden = before.map(|before| &before.hidden[..]);
         // What a new repository holds is its own. One that nobody searched at the start may be as old as that.
         let is_unknown = before.is_none() && !(start.was_searched)(&list.git) && !list.is_outside();
@@ -150,10 +150,10 @@ pub(crate) fn added_entries(
             _ if list.is_outside() => {}
             // Git does not write a path that leads elsewhere, nor what cannot be read.
             ListContent::Malformed => found(unreadable, is_new),
-            ListContent::TooMany => found(unreadable, Origin::Earlier),
+            ListContent::TooMany => found(unreadable, FindingOrigin::Earlier),
             ListContent::Stash => found(Reason::AppliesStash, is_new),
             // Every branch may be in that file, so it stays.
-            ListContent::PackedStash => found(Reason::AppliesStash, Origin::Earlier),
+            ListContent::PackedStash => found(Reason::AppliesStash, FindingOrigin::Earlier),
             ListContent::Names { elsewhere } => {
                 let reason = elsewhere.iter().map(|path| Reason::NamesElsewhere { example: text(path) });
                 reason.for_each(|reason| found(reason, is_new));
@@ -170,13 +170,13 @@ pub(crate) fn added_entries(
             ListContent::Paths(paths) => {
                 let now = paths.hidden.iter().map(|path| text(path));
                 if let Some((files, example)) = hidden.and_then(|before| added(before, now)) {
-                    found(Reason::HidesChanges { files, example }, Origin::Earlier);
+                    found(Reason::HidesChanges { files, example }, FindingOrigin::Earlier);
                 }
             }
             ListContent::Lines(now) => {
                 let lines = added(hidden.unwrap_or_default(), now.iter().cloned());
                 if let Some((lines, example)) = lines.filter(|_| !is_own && !is_untouched) {
-                    found(Reason::HidesByLines { lines, example }, Origin::Earlier);
+                    found(Reason::HidesByLines { lines, example }, FindingOrigin::Earlier);
                 }
             }
         }
@@ -184,7 +184,7 @@ pub(crate) fn added_entries(
             continue;
         }
         for reason in newly_staged(root, before, list, &goes) {
-            found(reason, Origin::Earlier);
+            found(reason, FindingOrigin::Earlier);
         }
     }
     changes

@@ -8,7 +8,7 @@ use policy::classify::Reason;
 use policy::text::escape;
 
 use super::baseline::Baseline;
-use super::finding::{Finding, Origin};
+use super::finding::{Finding, FindingOrigin};
 use super::origin::Touched;
 use crate::boundary::protect::mounts::{LinkTarget, Mounts, Outward};
 
@@ -22,9 +22,9 @@ impl Baseline {
         let mut found = Vec::new();
         for one in &mounts.outward {
             let origin = match self.touched(root, &one.path) {
-                Touched::Since => Origin::Created,
+                Touched::Since => FindingOrigin::Created,
                 // An old one, in a directory that has been moved.
-                Touched::Before if self.is_whole && !was_there(&one.path) => Origin::Earlier,
+                Touched::Before if self.is_whole && !was_there(&one.path) => FindingOrigin::Earlier,
                 Touched::Before => continue,
             };
             // What has become protected only now the command could write.

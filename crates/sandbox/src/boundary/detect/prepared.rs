@@ -9,7 +9,7 @@ use policy::plan::Protect;
 use policy::text::escape;
 
 use super::baseline::Baseline;
-use super::finding::{Finding, Origin};
+use super::finding::{Finding, FindingOrigin};
 use super::origin::Touched;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::reach::Base;
@@ -41,7 +41,7 @@ impl Baseline {
         let finding = |(path, obeyed)| Finding {
             path,
             reason: Reason::MakesObeyed { path: obeyed },
-            origin: Origin::Created,
+            origin: FindingOrigin::Created,
             aside: None,
             restored: false,
         };

@@ -64,7 +64,7 @@ pub struct Mounts {
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ProtectionGap>,
 }
 
 /// Names with a leading dot in one work tree.
@@ -202,7 +202,7 @@ pub enum FileKind {
 
 /// Something that is not protected, or only in part.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub enum Notice {
+pub enum ProtectionGap {
     /// A protected path is a link to something inside the boundary. That is read-only; the link is not.
     LinkInside { link: PathBuf, target: PathBuf },
     /// A protected path is a link out of the boundary, which is neither followed nor protected.
@@ -260,11 +260,11 @@ impl Mounts {
 
     /// Returns whether there was time to search everything.
     pub fn is_whole(&self) -> bool {
-        !self.notices.contains(&Notice::OutOfTime)
+        !self.notices.contains(&ProtectionGap::OutOfTime)
     }
 }
 
-impl Notice {
+impl ProtectionGap {
     /// Returns whether the agent can change something that a program outside obeys because of it. What a link leads to is
     /// read-only or out of reach, and the link itself is watched.
     pub fn leaves_unprotected(&self) -> bool {
@@ -291,7 +291,7 @@ impl From<FileType> for FileKind {
     }
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for ProtectionGap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LinkInside { link, target } => write!(

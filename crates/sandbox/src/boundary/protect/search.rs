@@ -9,13 +9,13 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use policy::protect::table::{self, Pattern};
+use policy::protect::table::{self, NamePattern};
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use self::listed::{Listed, pattern_below};
 use crate::boundary::protect::mounts::{
-    Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, Notice, ReadOnly, on_the_way,
+    Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, ProtectionGap, ReadOnly, on_the_way,
 };
 use crate::boundary::protect::reach::{Base, DiscoveredBy, Reach};
 use crate::boundary::protect::search::links::LINK_LEVELS;
@@ -57,7 +57,7 @@ pub fn mounts(root: &Entered<'_>, host: &Path, walk: &Walk, protected: &[String]
     mounts_until(root, host, walk, protected, Deadline::NEVER)
 }
 
-/// Searches like [`mounts`], until a deadline: then [`Notice::OutOfTime`] says that there would be more.
+/// Searches like [`mounts`], until a deadline: then [`ProtectionGap::OutOfTime`] says that there would be more.
 pub fn mounts_until(
     root: &Entered<'_>,
     host: &Path,
@@ -103,7 +103,7 @@ pub fn mounts_until(
         outward: Vec::new(),
         leads_out: Vec::new(),
         inward: Vec::new(),
-        notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
+        notices: if walk.is_whole { Vec::new() } else { vec![ProtectionGap::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
         reach: Reach::default(),
         behind: None,
@@ -148,8 +148,8 @@ impl Search<'_> {
     /// Returns whether it is too late to search more, which is then noted.
     fn is_out_of_time(&mut self) -> bool {
         let over = self.until.is_over();
-        if over && !self.notices.contains(&Notice::OutOfTime) {
-            self.notices.push(Notice::OutOfTime);
+        if over && !self.notices.contains(&ProtectionGap::OutOfTime) {
+            self.notices.push(ProtectionGap::OutOfTime);
         }
         over
     }
@@ -309,7 +309,7 @@ impl Search<'_> {
     }
 
     /// Protects what fits a pattern in a directory to which a link leads.
-    fn behind_link(&mut self, base: &Path, seen_as: &Path, pattern: &Pattern<'_>, cause: Cause) {
+    fn behind_link(&mut self, base: &Path, seen_as: &Path, pattern: &NamePattern<'_>, cause: Cause) {
         // A link that leads elsewhere is said of the other paths of the list that lie there.
         let leads = self.resolve(Path::new(""), &base.join(pattern.directory));
         let directory = match leads {
@@ -342,7 +342,7 @@ impl Search<'_> {
             Ok(Leads::Nowhere { .. }) => None,
             Ok(Leads::Unfollowed { links, missing, .. }) => {
                 self.led_to(missing);
-                self.link(path, seen_as, links, cause, |link| Notice::LinkOutside { link });
+                self.link(path, seen_as, links, cause, |link| ProtectionGap::LinkOutside { link });
                 // Of a repository not all is obeyed.
                 if path.file_name() != Some(OsStr::new(".git")) {
                     self.links_outside(Path::new(""), path, seen_as, cause);
@@ -351,7 +351,7 @@ impl Search<'_> {
             }
             Ok(Leads::To { path: target, stat, links }) => {
                 let base = if links.is_empty() { self.base.clone() } else { self.led_by(&target, &links) };
-                self.link(path, seen_as, links, cause, |link| Notice::LinkInside {
+                self.link(path, seen_as, links, cause, |link| ProtectionGap::LinkInside {
                     link,
                     target: target.clone(),
                 });
@@ -378,7 +378,7 @@ impl Search<'_> {
         seen_as: &Path,
         links: Vec<PathBuf>,
         cause: Cause,
-        notice: impl Fn(PathBuf) -> Notice,
+        notice: impl Fn(PathBuf) -> ProtectionGap,
     ) {
         let mut links = links.into_iter();
         let Some(link) = links.next() else { return };
@@ -427,7 +427,7 @@ impl Search<'_> {
         }
         let kind = FileKind::from(FileType::from_raw_mode(stat.st_mode));
         if kind == FileKind::File && stat.st_nlink > 1 {
-            self.notices.push(Notice::HardLinked { path: path.clone() });
+            self.notices.push(ProtectionGap::HardLinked { path: path.clone() });
         }
         let file_id = beneath::file_id(stat);
         // The user's own may lie behind a link that an agent made. What is asked for counts whatever it holds.
@@ -489,7 +489,7 @@ impl Search<'_> {
             }
             Ok(Leads::Unfollowed { links, missing, .. }) => {
                 self.led_to(missing);
-                self.notices.extend(links.first().cloned().map(|link| Notice::LinkOutside { link }));
+                self.notices.extend(links.first().cloned().map(|link| ProtectionGap::LinkOutside { link }));
                 self.remember(links);
                 None
             }
@@ -528,7 +528,7 @@ impl Search<'_> {
 
     fn unreadable(&mut self, path: &Path, errno: Errno) {
         self.unreadable.insert(path.into());
-        self.notices.push(Notice::Unreadable { path: path.into(), errno: errno.raw_os_error() });
+        self.notices.push(ProtectionGap::Unreadable { path: path.into(), errno: errno.raw_os_error() });
     }
 
     fn finish(self) -> Mounts {

@@ -87,7 +87,7 @@ impl Signs {
     }
 
     pub(super) fn repositories(&self) -> impl Iterator<Item = Git> {
-        // So git tells a bare repository, see `is_git_directory` of its setup.c. It prefers a `.git`, unless that is none,
+        // So git recognises a bare repository, see `is_git_directory` of its setup.c. It prefers a `.git`, unless that is none,
         // and any `.git` may be gone or spoilt by the time git looks.
         let has_data = self.common || (self.objects && self.refs);
         self.git.into_iter().chain((self.head && has_data).then_some(Git::Bare))

@@ -1,4 +1,4 @@
-//! The command line by which an engine runs a container: data in, words out.
+//! The command line by which an engine runs a container: data in, arguments out.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use confine::mount::mountinfo;
 use confine::protocol::{Cover, RENDEZVOUS_ARGUMENT};
-use policy::config::defaults::HOME;
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Container, Execution, Network, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
+use policy::rules::rootfs::TMPFS_PATHS;
 use sha2::{Digest, Sha256};
 
 use super::directories::HeldDirectories;
@@ -23,9 +23,6 @@ use crate::provider::container::rendezvous;
 use crate::provider::mount_plan::HOSTNAME;
 use crate::state::client::Client;
 use crate::state::record::RunId;
-
-/// Where anything may be written until the sandbox ends.
-pub(super) const TMPFS_PATHS: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
 
 /// Lists where a tmpfs is in a container of this plan: everywhere but where a boundary takes the place.
 pub(super) fn tmpfs_paths(plan: &Plan) -> impl Iterator<Item = &'static str> {
@@ -51,7 +48,7 @@ pub(super) const STATE: &str = "sandbox.state";
 /// The label with the name of the sandbox.
 pub(super) const NAME: &str = "sandbox.name";
 
-/// The label with the directory in which its first command starts, and others that are not told where.
+/// The label with the directory in which its first command starts, and others for which none is named.
 pub(super) const WORKDIR: &str = "sandbox.workdir";
 
 /// The label with the process that drives it.
@@ -82,14 +79,14 @@ impl Life {
     }
 }
 
-/// A run, as the labels of its containers tell it from all others: also from those of the same owner with another state
+/// A run, as the labels of its containers distinguish it from all others: also from those of the same owner with another state
 /// directory, whose records are not here.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) id: &'a RunId,
     pub(super) owner: u32,
     pub(super) state: &'a Path,
-    /// The directory of this process's own user, in which its PID 1 meets its client.
+    /// The directory of this process's own user, which has the rendezvous of its PID 1 and its client.
     pub(super) own: &'a Path,
 }
 
@@ -110,7 +107,7 @@ impl Run<'_> {
     }
 }
 
-/// Everything that the words are made of.
+/// Everything that the arguments are made of.
 pub(super) struct ContainerRequest<'a> {
     pub(super) kind: EngineKind,
     pub(super) plan: &'a Plan,
@@ -152,16 +149,16 @@ pub(super) fn inspection_container_name(run: &RunId) -> String {
 /// Returns the arguments of the engine's command.
 pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     let ContainerRequest { kind, plan, container, namespace, mounter, .. } = wanted;
-    let mut words = Words(Vec::new());
+    let mut arguments = Arguments(Vec::new());
 
     // 1. It goes when it ends, and the command stays until it is gone. Podman's is made first, and started by another call:
     //    what it would hand to the runtime is looked at in between.
     match kind {
-        EngineKind::Docker => words.add(["run", "--attach=stderr", "--sig-proxy=false"]),
-        EngineKind::Podman => words.add(["create"]),
+        EngineKind::Docker => arguments.add(["run", "--attach=stderr", "--sig-proxy=false"]),
+        EngineKind::Podman => arguments.add(["create"]),
     }
-    words.add(["--rm", "--pull=never", "--log-driver=none"]);
-    words.pair("--name=", name(wanted));
+    arguments.add(["--rm", "--pull=never", "--log-driver=none"]);
+    arguments.pair("--name=", name(wanted));
     let more = [
         format!("{NAME}={}", plan.name),
         format!("{WORKDIR}={}", plan.agent.workdir.to_string_lossy()),
@@ -170,89 +167,91 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
         format!("sandbox.created={}", wanted.created),
     ];
     for label in wanted.run.labels().into_iter().chain(more) {
-        words.pair("--label=", label);
+        arguments.pair("--label=", label);
     }
 
     // 2. Our own PID 1. The engine's has an environment that can be read; a health check would start programs
     //    beside it.
-    words.add(["--init=false", "--no-healthcheck", "--workdir=/"]);
+    arguments.add(["--init=false", "--no-healthcheck", "--workdir=/"]);
     let point = rendezvous::point(wanted.run.id);
-    words.pair("--entrypoint=", point.join(rendezvous::PROGRAM));
+    arguments.pair("--entrypoint=", point.join(rendezvous::PROGRAM));
 
     // 3. The agent from the start, without any right to be somebody else.
     let (uid, gid) = wanted.inside;
-    words.pair("--user=", format!("{uid}:{gid}"));
-    words.add(["--cap-drop=ALL", "--security-opt=no-new-privileges"]);
+    arguments.pair("--user=", format!("{uid}:{gid}"));
+    arguments.add(["--cap-drop=ALL", "--security-opt=no-new-privileges"]);
     // Where SELinux keeps containers from the files of users, it would keep this one from what it shares, and relabelling
     // changes the files for everybody else. Landlock confines the agent to them.
-    words.add(["--security-opt=label=disable"]);
+    arguments.add(["--security-opt=label=disable"]);
     match (namespace, kind) {
-        (Namespace::Host, EngineKind::Docker) => words.add(["--userns=host"]),
-        (Namespace::Own, _) => words.pair("--userns=", format!("keep-id:uid={uid},gid={gid}")),
+        (Namespace::Host, EngineKind::Docker) => arguments.add(["--userns=host"]),
+        (Namespace::Own, _) => arguments.pair("--userns=", format!("keep-id:uid={uid},gid={gid}")),
         (Namespace::Host | Namespace::Engine, _) => {}
     }
 
     // 4. Namespaces of its own, whatever the engine's defaults are.
-    words.add(["--ipc=private", "--cgroupns=private"]);
-    words.pair("--hostname=", HOSTNAME);
+    arguments.add(["--ipc=private", "--cgroupns=private"]);
+    arguments.pair("--hostname=", HOSTNAME);
     match (&plan.network, kind) {
-        (Network::None, _) => words.add(["--network=none"]),
+        (Network::None, _) => arguments.add(["--network=none"]),
         // What leads out are listeners, and some of those have low ports.
         (Network::Allowlist { .. }, _) => {
-            words.add(["--network=none", "--sysctl=net.ipv4.ip_unprivileged_port_start=0"]);
+            arguments.add(["--network=none", "--sysctl=net.ipv4.ip_unprivileged_port_start=0"]);
         }
         // Its settings may say that it is the host's.
-        (Network::Open, EngineKind::Podman) => words.add(["--network=private"]),
+        (Network::Open, EngineKind::Podman) => arguments.add(["--network=private"]),
         (Network::Open, EngineKind::Docker) => {}
     }
 
-    // 5. Limits. Some engines refuse what they cannot set, others leave it out without a word; PID 1 looks.
+    // 5. Limits. Some engines refuse what they cannot set, others leave it out silently; PID 1 checks them.
     if let Some(Bytes(bytes)) = plan.limits.memory {
         // As much with swap as without: no swap.
-        words.pair("--memory=", format!("{bytes}b"));
-        words.pair("--memory-swap=", format!("{bytes}b"));
+        arguments.pair("--memory=", format!("{bytes}b"));
+        arguments.pair("--memory-swap=", format!("{bytes}b"));
     }
     if let Some(cpus @ MilliCpus(_)) = plan.limits.cpus {
-        words.pair("--cpus=", cpus.to_string());
+        arguments.pair("--cpus=", cpus.to_string());
     }
-    words.pair("--pids-limit=", plan.limits.pids.map_or_else(|| "-1".to_owned(), |pids| pids.to_string()));
+    arguments
+        .pair("--pids-limit=", plan.limits.pids.map_or_else(|| "-1".to_owned(), |pids| pids.to_string()));
 
     // 6. What there is to see: the image, read-only; room to write that ends with the container; the boundaries.
-    words.add(["--read-only"]);
+    arguments.add(["--read-only"]);
     let memory = match namespace {
         Namespace::Host => TmpfsMemory::Counted,
-        // A rootless engine may have no control groups, and leaves limits out without a word.
+        // A rootless engine may have no control groups, and leaves limits out silently.
         Namespace::Engine | Namespace::Own => {
             TmpfsMemory::Uncounted { tmpfs: u64::try_from(TMPFS_PATHS.len()).unwrap_or(u64::MAX) }
         }
     };
     let TmpfsLimits { size: Bytes(size), inodes } = plan.limits.tmpfs(memory);
-    words.pair("--shm-size=", format!("{size}b"));
+    arguments.pair("--shm-size=", format!("{size}b"));
     // The agent's own: a runtime may take the mode of what the image has there.
     for path in tmpfs_paths(plan).filter(|path| *path != "/dev/shm") {
         match kind {
             EngineKind::Docker => {
                 let limits = format!("size={size},nr_inodes={inodes}");
                 let options = format!("rw,exec,nosuid,nodev,mode=1777,{limits},uid={uid},gid={gid}");
-                words.pair("--tmpfs=", format!("{path}:{options}"));
+                arguments.pair("--tmpfs=", format!("{path}:{options}"));
             }
-            // Of a mount it knows no limit of inodes, and of `--tmpfs` not that nothing is to be copied into it.
+            // Its `--mount` has no option that limits inodes, and its `--tmpfs` none that copies nothing into it.
             EngineKind::Podman => {
                 let options = format!("tmpfs-mode=1777,tmpfs-size={size},chown=true,notmpcopyup");
-                words.pair("--mount=", format!("type=tmpfs,destination={path},{options}"));
+                arguments.pair("--mount=", format!("type=tmpfs,destination={path},{options}"));
             }
         }
     }
     match kind {
-        // A name without a value, which the command does not have either, takes the place of the one in its settings.
-        EngineKind::Docker => PROXIES.iter().for_each(|name| words.pair("--env=", name)),
-        // It would mount more of the kind, and let the caller's proxies in.
-        EngineKind::Podman => words.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
+        // Docker's command adds the proxies of its settings. A name without a value, which the command's own environment
+        // does not have either, takes their place.
+        EngineKind::Docker => PROXIES.iter().for_each(|name| arguments.pair("--env=", name)),
+        // Podman would mount more tmpfs, and pass the caller's proxies on.
+        EngineKind::Podman => arguments.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
     }
     let seen = |path: &Path| seen_by_engine(container, path);
-    words.mount(*kind, &seen(wanted.rendezvous), &point, BoundaryMode::ReadOnly);
+    arguments.mount(*kind, &seen(wanted.rendezvous), &point, BoundaryMode::ReadOnly);
     for file in rendezvous::files_of_etc(&plan.network) {
-        words.mount(
+        arguments.mount(
             *kind,
             &seen(&wanted.rendezvous.join(file)),
             &Path::new("/etc").join(file),
@@ -263,35 +262,37 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     boundaries.sort_by_key(|(boundary, _)| boundary.guest.components().count());
     for (boundary, protected) in boundaries {
         match mounter {
-            // Here is where.
-            Mounter::Client => words.place(wanted.kind, &boundary.guest, boundary.kind),
+            // The client mounts it itself, here.
+            Mounter::Client => arguments.place(wanted.kind, &boundary.guest, boundary.kind),
             Mounter::Engine | Mounter::EngineByDescriptor => {
-                words.directory(wanted, boundary, Path::new(""), boundary.mode);
-                words.protect(wanted, boundary, protected);
+                arguments.directory(wanted, boundary, Path::new(""), boundary.mode);
+                arguments.protect(wanted, boundary, protected);
             }
         }
     }
 
     // 7. Which image, run by what.
-    words.pair("--platform=", wanted.platform);
+    arguments.pair("--platform=", wanted.platform);
     if let Some(runtime) = &container.runtime {
-        words.pair("--runtime=", runtime);
+        arguments.pair("--runtime=", runtime);
     }
-    words.add([wanted.image.id.as_str(), RENDEZVOUS_ARGUMENT]);
-    words.0.push(point.into());
-    words.0
+    arguments.add([wanted.image.id.as_str(), RENDEZVOUS_ARGUMENT]);
+    arguments.0.push(point.into());
+    arguments.0
 }
 
-/// Lists what makes two containers alike but for what is protected in shared directories: what the engine is told, without what says
+/// Lists what makes two containers alike but for what is protected in shared directories: what the engine gets, without what says
 /// whose it is, and which one.
 pub(super) fn in_common(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     let point = rendezvous::point(wanted.run.id);
-    let is_own = |word: &OsString| {
-        let word = word.as_bytes();
-        let has = |what: &[u8]| word.windows(what.len()).any(|part| part == what);
-        word.starts_with(b"--label=") || word.starts_with(b"--name=") || has(point.as_os_str().as_bytes())
+    let is_own = |argument: &OsString| {
+        let argument = argument.as_bytes();
+        let has = |what: &[u8]| argument.windows(what.len()).any(|part| part == what);
+        argument.starts_with(b"--label=")
+            || argument.starts_with(b"--name=")
+            || has(point.as_os_str().as_bytes())
     };
-    run(wanted).into_iter().filter(|word| !is_own(word)).collect()
+    run(wanted).into_iter().filter(|argument| !is_own(argument)).collect()
 }
 
 /// Lists where else the engine may mount something: what the image requests, and what is mounted in shared directories on
@@ -306,17 +307,17 @@ pub(super) fn places(plan: &Plan, image: &Image) -> io::Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-struct Words(Vec<OsString>);
+struct Arguments(Vec<OsString>);
 
-impl Words {
-    fn add<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
-        self.0.extend(words.into_iter().map(OsString::from));
+impl Arguments {
+    fn add<'a>(&mut self, arguments: impl IntoIterator<Item = &'a str>) {
+        self.0.extend(arguments.into_iter().map(OsString::from));
     }
 
     fn pair(&mut self, flag: &str, value: impl AsRef<OsStr>) {
-        let mut word = OsString::from(flag);
-        word.push(value);
-        self.0.push(word);
+        let mut argument = OsString::from(flag);
+        argument.push(value);
+        self.0.push(argument);
     }
 
     /// Pins every directory on the way to a protected path, makes the path itself read-only, and covers sockets.
@@ -438,7 +439,12 @@ mod tests {
 
     const ID: FileId = FileId { device: 1, inode: 2 };
 
-    fn words(kind: EngineKind, network: Network, namespace: Namespace, inside: (u32, u32)) -> Vec<String> {
+    fn arguments(
+        kind: EngineKind,
+        network: Network,
+        namespace: Namespace,
+        inside: (u32, u32),
+    ) -> Vec<String> {
         let boundary = |name: &str, guest: &str, mode| Boundary {
             name: name.to_owned(),
             host: Path::new("/srv").join(name),
@@ -520,45 +526,49 @@ mod tests {
             held: &HeldDirectories::default(),
             life: Life::OfItsClient,
         };
-        run(&wanted).into_iter().map(|word| word.into_string().unwrap()).collect()
+        run(&wanted).into_iter().map(|argument| argument.into_string().unwrap()).collect()
     }
 
     #[test]
     fn every_container_is_without_rights_and_without_what_engines_add() {
         for (kind, namespace) in [(EngineKind::Docker, Namespace::Host), (EngineKind::Podman, Namespace::Own)]
         {
-            let words = words(kind, Network::None, namespace, (1001, 1002));
+            let arguments = arguments(kind, Network::None, namespace, (1001, 1002));
             for flag in [
                 "--rm", "--pull=never", "--init=false", "--no-healthcheck", "--user=1001:1002",
                 "--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--cgroupns=private",
                 "--network=none", "--memory=1048576b", "--memory-swap=1048576b", "--cpus=1.5", "--read-only",
                 "--runtime=runsc", "--label=sandbox.owner=1001", "--label=sandbox.workdir=/workspace",
             ] {
-                assert!(words.iter().any(|word| word == flag), "{flag} in {words:#?}");
+                assert!(arguments.iter().any(|argument| argument == flag), "{flag} in {arguments:#?}");
             }
-            let point = words.last().unwrap();
+            let point = arguments.last().unwrap();
             assert!(point.starts_with("/sandboxctl-") && point.len() == 28, "{point}");
-            assert!(words.contains(&format!("--entrypoint={point}/entrypoint")), "{words:#?}");
+            assert!(arguments.contains(&format!("--entrypoint={point}/entrypoint")), "{arguments:#?}");
             let digest = format!("sha256:{}", "0".repeat(64));
             assert_eq!(
-                words[words.len() - 3..words.len() - 1],
+                arguments[arguments.len() - 3..arguments.len() - 1],
                 [digest.as_str(), "--rendezvous"],
                 "never by a name"
             );
-            assert!(!words.iter().any(|word| word.starts_with("--env") && word.matches('=').count() > 1
-                || word.contains("privileged")));
+            assert!(
+                !arguments
+                    .iter()
+                    .any(|argument| argument.starts_with("--env") && argument.matches('=').count() > 1
+                        || argument.contains("privileged"))
+            );
         }
-        let open = words(EngineKind::Docker, Network::Open, Namespace::Host, (1001, 1001));
-        assert!(!open.iter().any(|word| word.starts_with("--network")));
-        let own = words(EngineKind::Podman, Network::None, Namespace::Own, (1000, 1000));
-        assert!(own.iter().any(|word| word == "--userns=keep-id:uid=1000,gid=1000"), "{own:#?}");
+        let open = arguments(EngineKind::Docker, Network::Open, Namespace::Host, (1001, 1001));
+        assert!(!open.iter().any(|argument| argument.starts_with("--network")));
+        let own = arguments(EngineKind::Podman, Network::None, Namespace::Own, (1000, 1000));
+        assert!(own.iter().any(|argument| argument == "--userns=keep-id:uid=1000,gid=1000"), "{own:#?}");
     }
 
     #[test]
     fn directories_are_mounted_outer_first_and_as_the_engine_sees_them() {
-        let words = words(EngineKind::Docker, Network::None, Namespace::Host, (1001, 1001));
+        let arguments = arguments(EngineKind::Docker, Network::None, Namespace::Host, (1001, 1001));
         let shared: Vec<&str> =
-            words.iter().filter(|word| word.contains("/srv/")).map(String::as_str).collect();
+            arguments.iter().filter(|argument| argument.contains("/srv/")).map(String::as_str).collect();
         let end = "bind-propagation=rprivate";
         assert_eq!(
             shared,

@@ -1,4 +1,4 @@
-//! What a container is made from: an engine that answers, the image that it has, and who the agent is.
+//! What a container is made from: an engine that answers, the image that it has, and the identity of the agent.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use confine::protocol::ExpectedMount;
 use policy::plan::{Container, Plan};
 use policy::rules::network::egress::DNS;
+use policy::rules::rootfs::TMPFS_PATHS;
 
 use super::arguments::{self, ContainerRequest, Life, Run};
 use super::directories::HeldDirectories;
@@ -16,10 +17,10 @@ use super::started::Started;
 use super::unsupported;
 use crate::boundary::protect::mounts::Mounts;
 use crate::engine::error::EngineError;
+use crate::engine::error_patterns::FailureCause;
 use crate::engine::image::Image;
 use crate::engine::kind::EngineKind;
 use crate::engine::surroundings::Surroundings;
-use crate::engine::words::FailureCause;
 use crate::engine::{self, Engine, image};
 use crate::host::clock::now;
 use crate::host::identity::Identity;
@@ -34,7 +35,7 @@ const EACH_VOLUME: Duration = Duration::from_millis(500);
 
 /// Who wants a container, and of what.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedContainer<'a> {
     pub(super) plan: &'a Plan,
     pub(super) container: &'a Container,
     pub(super) caller: Identity,
@@ -47,7 +48,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// What a container is made from.
-pub(super) struct Base {
+pub(super) struct ContainerBase {
     pub(super) engine: Engine,
     pub(super) user: ContainerUser,
     pub(super) image: Image,
@@ -63,27 +64,27 @@ pub(super) struct Making<'a> {
     pub(super) life: Life,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedContainer<'a> {
     /// Returns the run of this id.
     pub(super) fn run(self, id: &'a RunId) -> Run<'a> {
         Run { id, owner: self.caller.uid, state: self.state, own: self.own }
     }
 }
 
-impl Base {
+impl ContainerBase {
     /// Finds the engine, chooses the agent, and has the image fetched if it is to be.
     pub(super) fn find(
-        wanted: Wanted<'_>,
+        wanted: WantedContainer<'_>,
         engines: &Surroundings,
         notice: &mut dyn FnMut(Notice),
     ) -> Result<Self, StartError> {
-        let Wanted { plan, container, caller, locks, .. } = wanted;
+        let WantedContainer { plan, container, caller, locks, .. } = wanted;
 
         // 2. An engine that answers.
         let kind = EngineKind::of(plan.provider);
         let engine = Engine::find(kind, engines)?;
 
-        // 3. Who the agent is, on the host and inside.
+        // 3. The identity of the agent, on the host and inside.
         let user = identity::choose(&engine, container, caller, locks)?;
         unsupported::refuse_no_exec(plan, kind, user.mounter)?;
 
@@ -105,10 +106,9 @@ impl Base {
 
     /// Refuses an image with something in the way of what the engine mounts. What the engine would reach for is looked at by the engine
     /// itself, once for each image. A container that is made for that goes with the record of this run.
-    pub(super) fn refuse_unfit(&self, wanted: Wanted<'_>, id: &RunId) -> Result<(), StartError> {
+    pub(super) fn refuse_unfit(&self, wanted: WantedContainer<'_>, id: &RunId) -> Result<(), StartError> {
         let guests = wanted.plan.boundaries.iter().map(|boundary| boundary.guest.clone());
-        let temporary =
-            arguments::TMPFS_PATHS.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
+        let temporary = TMPFS_PATHS.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
         let places: Vec<PathBuf> = guests.chain(temporary).chain(self.image.config.volumes()).collect();
         rootfs::refuse_unfit(&rootfs::ImageToCheck {
             engine: &self.engine,
@@ -139,7 +139,7 @@ impl Base {
     /// Opens what the engine is to mount by descriptors of this process.
     pub(super) fn held(
         &self,
-        wanted: Wanted<'_>,
+        wanted: WantedContainer<'_>,
         protected: &[Mounts],
     ) -> Result<HeldDirectories, StartError> {
         match self.user.mounter {
@@ -148,14 +148,14 @@ impl Base {
         }
     }
 
-    /// Returns what the engine is asked for.
+    /// Returns what is requested of the engine.
     pub(super) fn request<'a>(
         &'a self,
-        wanted: Wanted<'a>,
+        wanted: WantedContainer<'a>,
         id: &'a RunId,
         making: &Making<'a>,
     ) -> Result<ContainerRequest<'a>, StartError> {
-        let Wanted { plan, container, .. } = wanted;
+        let WantedContainer { plan, container, .. } = wanted;
         Ok(ContainerRequest {
             kind: self.engine.kind(),
             plan,
@@ -175,10 +175,10 @@ impl Base {
         })
     }
 
-    /// Has the engine make the container and start PID 1 in it, and waits until that has come to meet us.
+    /// Has the engine make the container and start PID 1 in it, and waits until that has connected to the rendezvous.
     pub(super) fn start<'a>(
         &'a self,
-        wanted: Wanted<'a>,
+        wanted: WantedContainer<'a>,
         id: &'a RunId,
         making: &Making<'_>,
         listener: &RendezvousListener,

@@ -12,11 +12,12 @@ use confine::protocol::{
     EXEC_ARGUMENT, ExecSpec, ExecUser, ProcessLimits, RENDEZVOUS_VARIABLE, Request, Shortage,
 };
 use nix::sys::signal::Signal;
+use policy::rules::rootfs::TMPFS_PATHS;
 use tracing::debug;
 
 use self::socket::ExecSocket;
 use super::find::{self, FoundSandbox};
-use super::{arguments, rendezvous};
+use super::rendezvous;
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::engine::kind::Rights;
@@ -43,18 +44,18 @@ const ENDING: Duration = Duration::from_secs(5);
 pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let Exec { plan, sandbox, caller, secrets, variables, streams, notice, parent } = exec;
     let secrets = HeldSecrets::read(plan, secrets)?;
-    let FoundSandbox { engine, id, run, seen, .. } = sandbox;
+    let FoundSandbox { engine, id, run, inspected, .. } = sandbox;
 
     // 1. Where its streams lead.
-    let owner = owner(engine, seen.user());
+    let owner = owner(engine, inspected.user());
     let mut streams = Streams::open(streams, plan.limits.output_bytes, owner, caller)?;
     let terminal = streams.open_terminal(owner)?;
 
     // 2. What the entrypoint is to run. All of it goes over the exec socket: an engine keeps what it receives, every user of the host
     //    may read its argument list, and what is in the environment of its command acts on that command.
     let image = engine
-        .image(seen.image())?
-        .ok_or_else(|| EngineError::NoImage { kind: engine.kind(), image: seen.image().to_owned() })?;
+        .image(inspected.image())?
+        .ok_or_else(|| EngineError::NoImage { kind: engine.kind(), image: inspected.image().to_owned() })?;
     let mut env = environment_in_image(plan, &image.config.env, &secrets);
     add_of_proxy(&mut env, plan, &secrets, variables)?;
     let spec = ExecSpec {
@@ -64,9 +65,9 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         umask: umask().map_err(StartError::step("reading the umask of this process"))?,
         process_limits: ProcessLimits::of(&plan.limits),
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
-        user: if seen.user() == Some((0, 0)) { ExecUser::NamespaceRoot } else { ExecUser::Agent },
+        user: if inspected.user() == Some((0, 0)) { ExecUser::NamespaceRoot } else { ExecUser::Agent },
         // What the first command may write, whatever is configured here and now.
-        writable: arguments::TMPFS_PATHS.into_iter().chain(seen.writable()).map(PathBuf::from).collect(),
+        writable: TMPFS_PATHS.into_iter().chain(inspected.writable()).map(PathBuf::from).collect(),
         grants: streams.grants().chain(terminal.iter().flat_map(OwnTerminal::grants)).collect(),
         terminal: terminal.as_ref().map(|terminal| terminal.first),
     };
@@ -90,13 +91,13 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let mut running = Running::spawn(&mut command, Group::Own).map_err(failed)?;
     drop(command);
 
-    // 4. It calls, or the engine has said why it does not.
+    // 4. It calls, or the engine has printed why it does not.
     let connected = socket
         .accept_authenticated(&running.pidfd)
         .map_err(StartError::step("waiting for the entrypoint"))?;
     let Some(mut control) = connected else {
-        let (_, [_, said]) = running.finish_with_output(Deadline::after(ENDING)).map_err(failed)?;
-        return Err(EngineError::from_stderr(engine.kind(), &String::from_utf8_lossy(&said.bytes)).into());
+        let (_, [_, stderr]) = running.finish_with_output(Deadline::after(ENDING)).map_err(failed)?;
+        return Err(EngineError::from_stderr(engine.kind(), &String::from_utf8_lossy(&stderr.bytes)).into());
     };
 
     // 5. From here on Ctrl-C is for the command.

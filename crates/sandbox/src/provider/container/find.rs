@@ -10,7 +10,7 @@ use crate::engine::kind::EngineKind;
 use crate::engine::{self, Engine};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::provider::container::inspect::{ContainerInspect, Phase, inspect};
+use crate::provider::container::inspect::{ContainerInspect, ContainerPhase, inspect};
 use crate::provider::container::{arguments, rendezvous};
 use crate::state::pool::Pool;
 use crate::state::record::RunId;
@@ -25,7 +25,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 pub struct SandboxQuery<'a> {
     /// Its name, or that of its container.
     pub name: &'a str,
-    /// The only engine to ask; `None` asks each that answers.
+    /// The only engine to query; `None` queries each that answers.
     pub engine: Option<EngineKind>,
     /// Whose sandbox it has to be.
     pub owner: Identity,
@@ -40,9 +40,9 @@ pub struct FoundSandbox {
     pub(crate) engine: Engine,
     pub(crate) id: String,
     pub(crate) run: RunId,
-    /// Where it has met its client.
+    /// The directory of its rendezvous.
     pub(crate) place: PathBuf,
-    pub(super) seen: ContainerInspect,
+    pub(super) inspected: ContainerInspect,
     name: String,
     /// Where its first command started, if it was made ahead and its label says nothing of that.
     workdir: Option<String>,
@@ -51,17 +51,17 @@ pub struct FoundSandbox {
 /// Why none was found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// The one engine that was to be asked does not answer.
+    /// The one engine that was to be queried does not answer.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// No engine has it.
-    #[error("no sandbox named \"{name}\" of yours runs {}", answers(asked, unasked))]
+    #[error("no sandbox named \"{name}\" of yours runs {}", answers(queried, unreachable))]
     Nowhere {
         name: String,
         /// The engines that have answered.
-        asked: Vec<EngineKind>,
+        queried: Vec<EngineKind>,
         /// Why others have not.
-        unasked: Vec<EngineError>,
+        unreachable: Vec<EngineError>,
     },
     /// More than one engine has it.
     #[error("sandboxes named \"{name}\" of yours run in {}", listed(engines, "and"))]
@@ -89,28 +89,28 @@ impl FoundSandbox {
 
     /// Returns the directory in which its first command started, if that is known.
     pub fn workdir(&self) -> Option<&str> {
-        self.workdir.as_deref().or_else(|| self.seen.workdir())
+        self.workdir.as_deref().or_else(|| self.inspected.workdir())
     }
 }
 
 /// Finds a sandbox.
 pub fn find(query: &SandboxQuery<'_>) -> Result<FoundSandbox, FindError> {
-    let (mut asked, mut unasked, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut queried, mut unreachable, mut found) = (Vec::new(), Vec::new(), Vec::new());
     for kind in EngineKind::ALL.into_iter().filter(|kind| query.engine.is_none_or(|only| only == *kind)) {
         match Engine::find(kind, query.engines).and_then(|engine| find_in(&engine, query)) {
             Ok(more) => {
-                asked.push(kind);
+                queried.push(kind);
                 found.extend(more);
             }
             Err(error) if query.engine.is_some() => return Err(error.into()),
-            Err(error) => unasked.push(error),
+            Err(error) => unreachable.push(error),
         }
     }
     let name = query.name.to_owned();
     if found.len() > 1 {
-        return Err(FindError::Several { name, engines: asked });
+        return Err(FindError::Several { name, engines: queried });
     }
-    found.pop().ok_or(FindError::Nowhere { name, asked, unasked })
+    found.pop().ok_or(FindError::Nowhere { name, queried, unreachable })
 }
 
 /// Searches one engine.
@@ -162,19 +162,19 @@ fn find_labelled(
     loop {
         let mut starting = false;
         for id in engine.query(words.into_iter().chain(filters.clone()))?.lines() {
-            // An image brings labels of its own; where its containers meet anybody, it cannot say.
-            let Some(seen) = inspect(engine, id)? else { continue };
-            let Some(run) = seen.run_id(query.own) else { continue };
-            match seen.phase() {
-                Phase::Runs => {
+            // An image brings labels of its own; where the rendezvous of its containers is, it cannot say.
+            let Some(inspected) = inspect(engine, id)? else { continue };
+            let Some(run) = inspected.run_id(query.own) else { continue };
+            match inspected.phase() {
+                ContainerPhase::Runs => {
                     let (id, name) = (id.to_owned(), name.to_owned());
                     let (engine, place) = (engine.clone(), rendezvous::path_of(query.own, &run));
                     let workdir = None;
-                    return Ok(Some(FoundSandbox { engine, id, run, place, seen, name, workdir }));
+                    return Ok(Some(FoundSandbox { engine, id, run, place, inspected, name, workdir }));
                 }
                 // Our PID 1 is faster than the engine's books.
-                Phase::Starts => starting = true,
-                Phase::Ended => {}
+                ContainerPhase::Starts => starting = true,
+                ContainerPhase::Ended => {}
             }
         }
         if !starting || until.is_over() {
@@ -185,12 +185,12 @@ fn find_labelled(
 }
 
 /// Describes which engines have answered, for the end of a sentence.
-fn answers(asked: &[EngineKind], unasked: &[EngineError]) -> String {
-    let reasons: Vec<String> = unasked.iter().map(ToString::to_string).collect();
-    match (asked, reasons.join("; ")) {
-        (asked, reasons) if reasons.is_empty() => format!("in {}", listed(asked, "or")),
+fn answers(queried: &[EngineKind], unreachable: &[EngineError]) -> String {
+    let reasons: Vec<String> = unreachable.iter().map(ToString::to_string).collect();
+    match (queried, reasons.join("; ")) {
+        (queried, reasons) if reasons.is_empty() => format!("in {}", listed(queried, "or")),
         ([], reasons) => format!("in an engine that answers: {reasons}"),
-        (asked, reasons) => format!("in {}, and others do not answer: {reasons}", listed(asked, "or")),
+        (queried, reasons) => format!("in {}, and others do not answer: {reasons}", listed(queried, "or")),
     }
 }
 
@@ -204,11 +204,11 @@ mod tests {
 
     #[test]
     fn every_engine_is_named_with_what_it_has_answered() {
-        let nowhere = |asked: &[EngineKind], unasked: &[EngineKind]| {
+        let nowhere = |queried: &[EngineKind], unreachable: &[EngineKind]| {
             let absent =
                 |kind: &EngineKind| EngineError::NotInstalled { kind: *kind, left_out: String::new() };
-            let unasked = unasked.iter().map(absent).collect();
-            FindError::Nowhere { name: "w".to_owned(), asked: asked.to_vec(), unasked }.to_string()
+            let unreachable = unreachable.iter().map(absent).collect();
+            FindError::Nowhere { name: "w".to_owned(), queried: queried.to_vec(), unreachable }.to_string()
         };
         assert_eq!(
             nowhere(&EngineKind::ALL, &[]),

@@ -1,4 +1,4 @@
-//! Who the agent is in a container and on the host, by whose the engine is and who calls.
+//! The identity of the agent in a container and on the host, by whose the engine is and who calls.
 //!
 //! | engine | caller | runs as | files belong to |
 //! | --- | --- | --- | --- |
@@ -27,7 +27,7 @@ pub(crate) struct ContainerUser {
     pub(crate) agent: Agent,
     /// User and group inside.
     pub(crate) inside: (u32, u32),
-    /// What the engine is told of user namespaces.
+    /// What is requested of the engine for user namespaces.
     pub(crate) namespace: Namespace,
     /// What mounts the shared directories.
     pub(crate) mounter: Mounter,

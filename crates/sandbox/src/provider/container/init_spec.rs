@@ -55,7 +55,7 @@ pub(super) fn of(
     terminal: Option<&OwnTerminal>,
     mounts: Vec<ExpectedMount>,
 ) -> Result<InitSpec, StartError> {
-    // Whose users they are, the socket of PID 1 has told.
+    // The socket of PID 1 has shown whose users they are.
     let names = Expectations::NAMESPACES.into_iter().filter(|(_, layer)| *layer != Layer::User);
     let namespaces: io::Result<Vec<_>> =
         names.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?))).collect();
@@ -70,7 +70,7 @@ pub(super) fn of(
         command,
         stay: None,
         sockets: children::listening_at(plan),
-        grants: init_spec::grants(plan, &arguments::TMPFS_PATHS)
+        grants: init_spec::grants(plan)
             .into_iter()
             .chain(streams.grants())
             .chain(terminal.into_iter().flat_map(OwnTerminal::grants))

@@ -8,8 +8,8 @@ use serde::de::Error as _;
 
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
+use crate::engine::error_patterns::FailureCause;
 use crate::engine::image::{describes, or_none};
-use crate::engine::words::FailureCause;
 use crate::provider::container::arguments::{self, Run};
 use crate::provider::container::rendezvous;
 use crate::state::record::RunId;
@@ -35,12 +35,12 @@ pub(crate) struct ContainerInspect {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct ContainerState {
-    status: Phase,
+    status: ContainerPhase,
 }
 
 /// How far a container is, by the words of both engines' interfaces.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
-pub(super) enum Phase {
+pub(super) enum ContainerPhase {
     /// It runs, or its processes are held up.
     #[serde(rename = "running", alias = "paused")]
     Runs,
@@ -67,7 +67,7 @@ struct ContainerMount {
 #[serde(rename_all = "PascalCase")]
 struct HostConfig {
     tmpfs: Option<BTreeMap<String, String>>,
-    /// What was asked for, and not by the image. Podman has none of it.
+    /// What was requested, and not by the image. Podman has none of it.
     mounts: Option<Vec<RequestedMount>>,
 }
 
@@ -124,11 +124,11 @@ impl ContainerInspect {
     /// where it is to be.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &str> {
         // What the image wants of its own is not the agent's: nothing bounds it.
-        let is_asked_for = move |mount: &ContainerMount| {
-            self.host_config.mounts.iter().flatten().any(|asked| asked.target == mount.destination)
+        let is_requested = move |mount: &ContainerMount| {
+            self.host_config.mounts.iter().flatten().any(|requested| requested.target == mount.destination)
         };
         let is_the_agents = move |mount: &&ContainerMount| {
-            mount.writable && (mount.r#type != "volume" || is_asked_for(mount))
+            mount.writable && (mount.r#type != "volume" || is_requested(mount))
         };
         let mounts = self.mounts.iter().filter(is_the_agents).map(|mount| &mount.destination);
         let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys);
@@ -136,7 +136,7 @@ impl ContainerInspect {
     }
 
     /// Returns how far it is.
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> ContainerPhase {
         self.state.status
     }
 
@@ -174,11 +174,14 @@ mod tests {
 
     #[test]
     fn a_phase_is_known_by_the_words_of_both_engines() {
-        let phase = |word: &str| serde_json::from_value::<Phase>(word.into()).unwrap();
+        let phase = |word: &str| serde_json::from_value::<ContainerPhase>(word.into()).unwrap();
         for (words, meant) in [
-            (&["running", "paused"][..], Phase::Runs),
-            (&["exited", "stopped", "dead"], Phase::Ended),
-            (&["created", "configured", "initialized", "restarting", "removing", "stopping"], Phase::Starts),
+            (&["running", "paused"][..], ContainerPhase::Runs),
+            (&["exited", "stopped", "dead"], ContainerPhase::Ended),
+            (
+                &["created", "configured", "initialized", "restarting", "removing", "stopping"],
+                ContainerPhase::Starts,
+            ),
         ] {
             assert!(words.iter().all(|word| phase(word) == meant), "{meant:?}");
         }

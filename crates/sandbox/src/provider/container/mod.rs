@@ -11,7 +11,7 @@ use confine::report::{Finding, Report, Status};
 use policy::plan::Layer;
 
 use self::arguments::Life;
-use self::base::{Base, Making, Wanted};
+use self::base::{ContainerBase, Making, WantedContainer};
 use self::identity::Mounter;
 use self::pool::Member;
 use self::rendezvous::InitConnection;
@@ -35,7 +35,7 @@ use crate::state::directory::StateDir;
 use crate::state::pool::{Claim, Pool, Temperature};
 use crate::state::record::{RunId, Runs};
 use crate::state::sandboxes::StartedRecord;
-use crate::state::walks::Walks;
+use crate::state::walk_cache::Walks;
 
 mod arguments;
 mod base;
@@ -83,10 +83,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let container = unsupported::refuse_unsupported(plan)?;
     stay.map_or(Ok(()), |_| staying::refuse_unsupported(plan))?;
     let streams = stay.map_or(streams, staying::stdio);
-    let wanted = Wanted { plan, container, caller, state, own, locks };
+    let wanted = WantedContainer { plan, container, caller, state, own, locks };
 
     // 2., 3. and 4. are those of everything that is made of an image.
-    let mut base = Base::find(wanted, engines, notice)?;
+    let mut base = ContainerBase::find(wanted, engines, notice)?;
     refuse_deserted(parent)?;
 
     // 5. A container that was made ahead, if one waits.
@@ -95,7 +95,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let pool = pool.transpose()?;
     let member = pool.as_ref().map_or(Ok(None), |pool| pool::take(pool, &mut base, wanted))?;
     let base = base;
-    let Base { engine, user, image, .. } = &base;
+    let ContainerBase { engine, user, image, .. } = &base;
 
     // 6. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, user.agent.owner(), caller)?;
@@ -149,7 +149,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let mut egress =
         EgressProxy::start(plan, egress, &user.agent, secrets.take_routes(), &state_directory, &id)?;
 
-    // 8. The engine makes the container and starts PID 1 in it, which comes to meet us. One that was taken has one already.
+    // 8. The engine makes the container and starts PID 1 in it, which connects to the rendezvous. One that was taken has one already.
     let leave = || boundaries.leave_record();
     let (mut started, _listener, taken, rendezvous, init) =
         if let Some(Member { taken, control, rendezvous }) = member {
@@ -183,7 +183,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     }
 
     // 10. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
-    //    ended this process; PID 1 finds nobody to meet then, and the engine removes the container.
+    //    ended this process; PID 1 finds nobody at the rendezvous then, and the engine removes the container.
     let signals = Signals::block().map_err(StartError::step("blocking signals"))?;
 
     refuse_deserted(parent)?;
@@ -288,7 +288,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let egress = egress.and_then(|egress| egress.finish(notice));
     let last = boundaries.close(notice);
     let mut ended = ended?;
-    ended.tell_shortages(plan, notice);
+    ended.warn_of_shortages(plan, notice);
     last.complete(&mut ended.report);
     let oom_killed = oom_killed(&ended.shortages, &ended.report);
     Ok(Launched::ended(Outcome {

@@ -2,7 +2,7 @@
 //! it goes on from there, with boundaries that were searched now.
 //!
 //! What an engine mounts it mounts when it makes the container. So a container is taken only by a plan for which the engine would be
-//! told the same, and only where the same files are to be protected, hidden and masked in it; PID 1 then looks whether they are.
+//! given the same, and only where the same files are to be protected, hidden and masked in it; PID 1 then looks whether they are.
 
 use std::fs;
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use tracing::debug;
 
 use super::arguments::{self, Life};
-use super::base::{Base, Making, Wanted};
+use super::base::{ContainerBase, Making, WantedContainer};
 use super::directories::HeldDirectories;
 use super::rendezvous::{self, RendezvousDir};
 use super::{mounts, sweep, unsupported};
@@ -33,13 +33,13 @@ use crate::session::error::StartError;
 use crate::state::directory::{StateDir, StateError};
 use crate::state::pool::{Pool, PoolKey, PoolStart, TakenWarm, Temperature, WarmRecord, WarmVersion};
 use crate::state::record::{RunId, Runs};
-use crate::state::walks::Walks;
+use crate::state::walk_cache::Walks;
 
 /// How long a PID 1 that waits may take to answer. It has nothing else to do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How much PID 1 says before its end, at most.
-const MAX_SAID: u64 = 1 << 20;
+/// How much PID 1 sends before its end, at most.
+const MAX_SENT: u64 = 1 << 20;
 
 /// The program that this process runs: PID 1 of another build speaks another protocol.
 const PROGRAM: &str = "/proc/self/exe";
@@ -55,8 +55,8 @@ pub(super) struct Member<'a> {
 /// Takes a container that is as this plan wants it, and makes its agent the one of `base`; `None` where none waits.
 pub(super) fn take<'a>(
     pool: &'a Pool,
-    base: &mut Base,
-    wanted: Wanted<'_>,
+    base: &mut ContainerBase,
+    wanted: WantedContainer<'_>,
 ) -> Result<Option<Member<'a>>, StartError> {
     let key = key(base, wanted)?;
     while let Some(taken) = pool.take(&key)? {
@@ -96,7 +96,11 @@ pub(super) fn fits(
 }
 
 /// Removes the container of a member that does not fit, so that another one may have its id.
-pub(super) fn discard(member: Member<'_>, base: &Base, wanted: Wanted<'_>) -> Result<(), StartError> {
+pub(super) fn discard(
+    member: Member<'_>,
+    base: &ContainerBase,
+    wanted: WantedContainer<'_>,
+) -> Result<(), StartError> {
     let id = member.taken.record.id.clone();
     // PID 1 ends when nobody is connected.
     drop(member);
@@ -129,7 +133,7 @@ fn refuse_unusable(caller: Identity) -> Result<(), StartError> {
 pub(in crate::provider) fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
     let Fill { plan, caller, state, own, locks, engines, drains, notice } = fill;
     let container = unsupported::refuse_unsupported(plan)?;
-    let wanted = Wanted { plan, container, caller, state, own, locks };
+    let wanted = WantedContainer { plan, container, caller, state, own, locks };
     refuse_unusable(caller)?;
     let Some(size) = plan.pool else {
         let reason = "the configuration names no size of it";
@@ -140,8 +144,8 @@ pub(in crate::provider) fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
     let _filling = pool.begin_filling()?;
     let mut made = 0;
     loop {
-        // Each has its own agent, where that is nobody on the host.
-        let base = Base::find(wanted, engines, notice)?;
+        // Each has an agent of its own, where that has an unallocated uid.
+        let base = ContainerBase::find(wanted, engines, notice)?;
         let key = key(&base, wanted)?;
 
         // 1. What lies in the boundaries, as for a run. The record of it goes with this: nothing runs in there.
@@ -210,7 +214,7 @@ fn end(pool: &Pool, record: &WarmRecord, own: &Path) -> Result<bool, StartError>
         let ended = stream
             .set_read_timeout(Some(PATIENCE))
             .and_then(|()| stream.shutdown(Shutdown::Write))
-            .and_then(|()| io::copy(&mut stream.take(MAX_SAID), &mut io::sink()));
+            .and_then(|()| io::copy(&mut stream.take(MAX_SENT), &mut io::sink()));
         ended.map_err(StartError::step("ending a container that waits"))?;
     }
     rendezvous::forget(own, &record.id).map_err(StartError::step("removing a rendezvous directory"))?;
@@ -220,11 +224,11 @@ fn end(pool: &Pool, record: &WarmRecord, own: &Path) -> Result<bool, StartError>
 /// Makes one, and adds it.
 fn add(
     pool: &Pool,
-    base: Base,
+    base: ContainerBase,
     mut record: WarmRecord,
     boundaries: Boundaries<'_>,
     max_age: Duration,
-    wanted: Wanted<'_>,
+    wanted: WantedContainer<'_>,
 ) -> Result<(), StartError> {
     let id = &record.id.clone();
     base.refuse_unfit(wanted, id)?;
@@ -252,7 +256,7 @@ fn add(
     let mut expect = |request: &Request, descriptors: &[BorrowedFd<'_>], event: fn(&Event) -> bool| {
         control.send(request, descriptors).map_err(waiting)?;
         match control.receive().map_err(waiting)? {
-            Some(said) if event(&said) => Ok(()),
+            Some(received) if event(&received) => Ok(()),
             _ => Err(waiting(io::ErrorKind::UnexpectedEof.into())),
         }
     };
@@ -269,8 +273,8 @@ fn add(
     Ok(())
 }
 
-/// Returns what two containers have in common of which one can be taken for the other: this program, the engine, and what that is told.
-fn key(base: &Base, wanted: Wanted<'_>) -> Result<PoolKey, StartError> {
+/// Returns what two containers have in common of which one can be taken for the other: this program, the engine, and what that is given.
+fn key(base: &ContainerBase, wanted: WantedContainer<'_>) -> Result<PoolKey, StartError> {
     let failed = StartError::step("looking for a container that waits");
     let mut text = Vec::new();
     let mut add = |part: &[u8]| {

@@ -11,7 +11,7 @@ use rustix::event::PollFlags;
 use tracing::debug;
 
 use super::arguments::Run;
-use super::inspect::Phase;
+use super::inspect::ContainerPhase;
 use super::rendezvous::{InitConnection, RendezvousListener};
 use super::{find, inspect, sweep};
 use crate::engine::error::EngineError;
@@ -84,7 +84,7 @@ impl<'a> Started<'a> {
         Self { engine, run, command: None, container: None, is_gone: false, leave }
     }
 
-    /// Waits until PID 1 has come, or the engine has said why it does not.
+    /// Waits until PID 1 has connected, or the engine has printed why it does not.
     pub(super) fn wait_for_init(
         &mut self,
         rendezvous: &RendezvousListener,
@@ -99,10 +99,10 @@ impl<'a> Started<'a> {
                 return Ok(connection);
             }
             if command.child.try_wait().map_err(failed)?.is_some() {
-                let (_, [_, said]) = command.finish_with_output(until).map_err(failed)?;
+                let (_, [_, stderr]) = command.finish_with_output(until).map_err(failed)?;
                 return Err(EngineError::from_stderr(
                     self.engine.kind(),
-                    &String::from_utf8_lossy(&said.bytes),
+                    &String::from_utf8_lossy(&stderr.bytes),
                 )
                 .into());
             }
@@ -128,8 +128,9 @@ impl<'a> Started<'a> {
             // Podman has no daemon: what its command does not note, nobody does, and our PID 1 is faster than that.
             let until = Deadline::after(find::STARTING);
             let is_starting = |container: &String| {
-                let seen = inspect::inspect(self.engine, container);
-                seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.phase() == Phase::Starts))
+                let inspected = inspect::inspect(self.engine, container);
+                inspected
+                    .is_ok_and(|found| found.is_some_and(|found| found.phase() == ContainerPhase::Starts))
             };
             while self.container.as_ref().is_some_and(is_starting) && !until.is_over() {
                 std::thread::sleep(find::PAUSE);

@@ -1,6 +1,6 @@
 //! Clearing up after clients that were killed: identified by label, owner and liveness, and never by name.
 //!
-//! A container whose PID 1 met its client goes by itself. What may stay is one that was made and not started, when the
+//! A container whose PID 1 has connected to the rendezvous goes by itself. What may stay is one that was made and not started, when the
 //! client and the engine's command were killed in between.
 
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use super::arguments::{Life, Run};
 use super::{arguments, rendezvous};
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
+use crate::engine::error_patterns::FailureCause;
 use crate::engine::kind::EngineKind;
-use crate::engine::words::FailureCause;
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::provider::container::inspect::inspect;
@@ -55,10 +55,10 @@ pub(super) fn sweep(
 
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
     for (container, id) in abandoned(engine, runs.owner(), state, own)? {
-        // One that has gone meanwhile cannot be looked at.
+        // One that has gone meanwhile cannot be inspected.
         if !rendezvous::is_held(own, &id)
             && inspect(engine, &container)
-                .is_ok_and(|seen| seen.is_some_and(|seen| seen.run_id(own) == Some(id)))
+                .is_ok_and(|inspected| inspected.is_some_and(|inspected| inspected.run_id(own) == Some(id)))
         {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
@@ -76,7 +76,7 @@ pub(super) fn sweep(
     Ok(left)
 }
 
-/// Returns what removes the container of a run that has ended, whichever engine has it, and says whether it is gone. An engine is asked when
+/// Returns what removes the container of a run that has ended, whichever engine has it, and says whether it is gone. An engine is queried when
 /// the first run of its is found.
 pub(in crate::provider) fn remover<'a>(
     ended: &'a EndedSandboxes<'_>,
@@ -129,7 +129,7 @@ pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<Removed, EngineErr
     let found = engine.query(words.into_iter().chain(filters))?;
     let mut removed = Removed::None;
     for container in found.lines() {
-        if !inspect(engine, container)?.is_some_and(|seen| seen.is_of(run)) {
+        if !inspect(engine, container)?.is_some_and(|inspected| inspected.is_of(run)) {
             continue;
         }
         removed = Removed::Some;

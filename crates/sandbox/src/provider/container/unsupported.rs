@@ -5,11 +5,11 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use policy::plan::{Boundary, BoundaryKind, Container, Execution, Init, Plan};
+use policy::rules::rootfs::TMPFS_PATHS;
 use policy::text::escape;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::arguments;
 use super::identity::Mounter;
 use crate::boundary::root::Root;
 use crate::engine::image::Image;
@@ -54,7 +54,7 @@ const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// answer in the kernel's place.
 pub(super) fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartError> {
     let guests = plan.boundaries.iter().map(|boundary| boundary.guest.as_path());
-    let ours: Vec<&Path> = guests.chain(arguments::TMPFS_PATHS.map(Path::new)).collect();
+    let ours: Vec<&Path> = guests.chain(TMPFS_PATHS.map(Path::new)).collect();
     let beneath = |volume: &Path| ours.iter().any(|place| volume.starts_with(place) && volume != *place);
     let reason = |volume: &Path| {
         if OF_THE_KERNEL.iter().any(|tree| volume.starts_with(tree)) {

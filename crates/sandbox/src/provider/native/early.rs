@@ -23,7 +23,7 @@ use crate::session::streams::{Stdio, Streams};
 /// PID 1 of a sandbox that will be native and have the caller's own streams, whatever else its plan says. Dropped, it leaves
 /// nothing.
 ///
-/// What goes wrong is kept until the sandbox is run: a mistake in the configuration is told first, and alone.
+/// What goes wrong is kept until the sandbox is run: a mistake in the configuration is reported first, and alone.
 pub struct EarlyInit {
     pub(super) host: Result<HostSide, StartError>,
     pub(super) started: Option<Result<StartedInit, StartError>>,
@@ -56,7 +56,7 @@ impl HostSide {
         output_bytes: Bytes,
         locks: &Path,
     ) -> Result<Self, StartError> {
-        // 2. Who the agent is on the host: the caller, or for root an unallocated uid.
+        // 2. The identity of the agent on the host: the caller, or for root an unallocated uid.
         let agent = agent::choose(caller, locks)?;
 
         // 3. Where its streams lead.

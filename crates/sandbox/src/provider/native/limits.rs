@@ -7,8 +7,8 @@ use confine::protocol::RlimitFallback;
 use confine::report::{Finding, Report, Status};
 use policy::plan::{Layer, Need, Plan};
 use policy::rules::limits::{TmpfsLimits, TmpfsMemory};
+use policy::rules::rootfs::TMPFS_PATHS;
 
-use crate::provider::mount_plan::TEMPORARY;
 use crate::session::error::StartError;
 use crate::session::remedy;
 
@@ -61,7 +61,7 @@ impl<'a> LimitEnforcement<'a> {
     /// Returns what each tmpfs of the sandbox may hold.
     pub(super) fn tmpfs(&self) -> TmpfsLimits {
         let counts = |finding: &Finding| finding.layer == Layer::Memory && finding.status != Status::Not;
-        let tmpfs = u64::try_from(TEMPORARY.len()).unwrap_or(u64::MAX);
+        let tmpfs = u64::try_from(TMPFS_PATHS.len()).unwrap_or(u64::MAX);
         self.plan.limits.tmpfs(if self.findings.iter().any(counts) {
             TmpfsMemory::Counted
         } else {

@@ -21,7 +21,7 @@ use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
 use crate::provider::launch::{Launch, Launched, StayLaunch};
-use crate::provider::{idmap, init_spec, masks, mount_plan, staying};
+use crate::provider::{idmap, init_spec, masks, staying};
 use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
@@ -39,7 +39,7 @@ use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RunId, Runs};
 use crate::state::sandboxes::{FirstCommand, StartedRecord};
-use crate::state::walks::Walks;
+use crate::state::walk_cache::Walks;
 
 pub mod early;
 mod limits;
@@ -154,7 +154,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         let held = staying::held(&stay, &new, locks);
         let kills = limits.kill_counter();
         let kills = kills.as_ref().and_then(KillCounter::file);
-        let source = kills.map_or(KillSource::Nobody, |_| KillSource::Descriptor);
+        let source = kills.map_or(KillSource::Uncounted, |_| KillSource::Descriptor);
         let spec = InitSpec { stay: Some(staying::spec(stay, held.len(), source)?), ..spec };
         let own = staying::descriptors(&new, kills, &held, &streams.logged);
         let port = egress.as_mut().and_then(EgressProxy::take_port);
@@ -237,7 +237,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     }
     let mut ended = ended?;
     ended.shortages.extend(has_run_out_of_memory.then_some(Shortage::Memory));
-    ended.tell_shortages(plan, notice);
+    ended.warn_of_shortages(plan, notice);
     last.complete(&mut ended.report);
     let oom_killed = oom_killed(&ended.shortages, &ended.report);
     let detected = last.detected;
@@ -337,10 +337,7 @@ fn init_spec(
         command,
         stay: None,
         sockets: children::listening_at(plan),
-        grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))
-            .into_iter()
-            .chain(streams.grants())
-            .collect(),
+        grants: init_spec::grants(plan).into_iter().chain(streams.grants()).collect(),
         interception: None,
         git: plan.git.clone(),
         expected: Expectations {

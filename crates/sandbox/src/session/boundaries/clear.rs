@@ -14,7 +14,7 @@ use policy::text::escape;
 use tracing::info;
 
 use super::scan::Scan;
-use crate::boundary::detect::finding::{Finding, Origin, lines};
+use crate::boundary::detect::finding::{Finding, FindingOrigin, lines};
 use crate::boundary::quarantine::name::QUARANTINE;
 use crate::boundary::quarantine::{self, Moved};
 use crate::boundary::root::{Entered, Root, open_resolved};
@@ -315,7 +315,8 @@ fn open_up_all(
     scan: &Scan,
     notice: &mut dyn FnMut(Notice),
 ) -> bool {
-    let hides = |finding: &&Finding| finding.reason == Reason::Hidden && finding.origin == Origin::Earlier;
+    let hides =
+        |finding: &&Finding| finding.reason == Reason::Hidden && finding.origin == FindingOrigin::Earlier;
     let mut is_any = false;
     for Finding { path, .. } in scan.findings.iter().filter(hides) {
         let opened = beneath::directory(root, path).and_then(|directory| beneath::open_up_itself(&directory));
@@ -347,7 +348,7 @@ fn move_all(
             return true;
         }
         let original =
-            remembered.baseline.original(&finding.path).filter(|_| finding.origin == Origin::Replaced);
+            remembered.baseline.original(&finding.path).filter(|_| finding.origin == FindingOrigin::Replaced);
         match quarantine::set_aside_for(root, finding, original, SystemTime::now(), until) {
             Ok(Moved::Gone) => return false,
             Ok(Moved::Inert) => {}
@@ -452,7 +453,7 @@ mod tests {
         let one = |number: usize| Finding {
             path: format!("{number}").into(),
             reason: policy::classify::Reason::Hook,
-            origin: Origin::Created,
+            origin: FindingOrigin::Created,
             aside: (number % 2 == 0).then(|| "aside".into()),
             restored: false,
         };

@@ -9,7 +9,7 @@ use confine::report::{Finding as Line, Report, Status};
 use policy::plan::{Boundary, BoundaryMode, Layer};
 use policy::text::escape;
 
-use crate::boundary::protect::mounts::Notice;
+use crate::boundary::protect::mounts::ProtectionGap;
 use crate::boundary::protect::mounts::{Cause, Mounts};
 use crate::boundary::walk::{Unseen, Walk};
 
@@ -74,7 +74,7 @@ impl Coverage {
         };
         // In a writable boundary the search says so.
         if !walk.is_whole && boundary.mode == BoundaryMode::ReadOnly {
-            gap(Notice::OutOfTime.to_string());
+            gap(ProtectionGap::OutOfTime.to_string());
         }
         if walk.deeper.count > 0 {
             gap(unseen(&walk.deeper, "directories deeper than protect.depth"));

@@ -71,7 +71,7 @@ pub(crate) struct Guard {
     /// The directories of git in which it was reported that a configuration could not be changed.
     refused: RefCell<BTreeSet<(usize, PathBuf)>>,
     on_replaced: OnReplaced,
-    states: RefCell<Vec<State>>,
+    states: RefCell<Vec<ProtectedState>>,
     next: Cell<Option<Instant>>,
 }
 
@@ -93,7 +93,7 @@ struct GuardedPath {
 
 /// The state of a protected path.
 #[derive(Clone, Debug, PartialEq)]
-enum State {
+enum ProtectedState {
     /// It is the file that was mounted.
     Held,
     /// It is another one, which was last seen like this.
@@ -130,7 +130,7 @@ impl Guard {
             }
         }
         let began = Instant::now();
-        let states = RefCell::new(vec![State::Held; places.len()]);
+        let states = RefCell::new(vec![ProtectedState::Held; places.len()]);
         let next = Cell::new((!places.is_empty() || !hidden.is_empty()).then_some(began));
         let refused = RefCell::default();
         Self { places, hidden, began, inotify: OnceCell::new(), refused, on_replaced, states, next }
@@ -166,7 +166,7 @@ impl Guard {
                 .places
                 .iter()
                 .zip(states.iter())
-                .filter(|(place, state)| place.boundary == number && **state == State::Held);
+                .filter(|(place, state)| place.boundary == number && **state == ProtectedState::Held);
             losses.extend(held.filter_map(|(place, _)| place.loss(&root, boundary)));
         }
         losses.extend(self.hidden.shown().into_iter().map(|(warning, _)| warning));
@@ -204,7 +204,7 @@ impl Guard {
                 losses.shown.get_or_insert(guest);
             }
         }
-        let is_lost = states.iter().any(|state| matches!(state, State::Lost(_)));
+        let is_lost = states.iter().any(|state| matches!(state, ProtectedState::Lost(_)));
         // What is lost can be written without a name changing. Checking takes a tenth of the time at most.
         let pause = match inotify {
             // What was removed may be made again.
@@ -276,17 +276,17 @@ impl GuardedPath {
         &self,
         root: &Entered<'_>,
         boundary: &WritableBoundary<'_>,
-        state: &mut State,
+        state: &mut ProtectedState,
         on_replaced: OnReplaced,
         losses: &mut Losses,
     ) {
-        if *state == State::Held {
+        if *state == ProtectedState::Held {
             let Some(loss) = self.loss(root, boundary) else { return };
             losses.warnings.push(loss);
-            *state = State::Lost(None);
+            *state = ProtectedState::Lost(None);
         }
         let stat = beneath::stat(root, &self.one.path).ok();
-        let State::Lost(seen) = state else { return };
+        let ProtectedState::Lost(seen) = state else { return };
         let Some(stamp) = stat.as_ref().map(Stamp::of) else { return };
         // The time of a directory does not change with what is in the files in it.
         let is_directory = self.one.kind == FileKind::Directory;
@@ -296,10 +296,10 @@ impl GuardedPath {
         let until = Deadline::after(CLASSIFY_LIMIT);
         let baseline = &boundary.remembered.baseline;
         let Some(finding) = baseline.findings_at(root, &self.one, until).into_iter().next() else {
-            *state = State::Lost(Some(stamp));
+            *state = ProtectedState::Lost(Some(stamp));
             return;
         };
-        *state = State::Reported;
+        *state = ProtectedState::Reported;
         losses.warnings.push(format!("{}: {finding}", escape::path(&boundary.remembered.host)));
         if on_replaced == OnReplaced::End {
             let guest = boundary.boundary.guest.join(&finding.path);

@@ -14,7 +14,7 @@ use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::boundary::hide::{self, Search, Wanted};
+use crate::boundary::hide::{self, HideQuery, HideSearch};
 use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::root::{Entered, Root};
@@ -64,8 +64,8 @@ impl FoundThrough {
         self.directories.extend(path.ancestors().skip(1).map(Path::to_path_buf));
     }
 
-    /// Adds everything on the way that a link leads.
-    fn add_way(&mut self, link: &Path) {
+    /// Adds everything that a link leads through.
+    fn add_traversed(&mut self, link: &Path) {
         for place in traversed_paths(link).0 {
             self.add_above(&place);
             match place.symlink_metadata() {
@@ -106,16 +106,16 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
     let mut through = FoundThrough::default();
     for boundary in plan.boundaries.iter().filter(|boundary| is_searched(boundary)) {
         let patterns = HidePatterns::of(&boundary.hide);
-        let search = in_boundary(boundary, caller, Wanted::Named(&patterns), until, |root, search| {
+        let search = in_boundary(boundary, caller, HideQuery::Named(&patterns), until, |root, search| {
             search.placed.iter().for_each(|path| through.add_above(&boundary.host.join(path)));
             let lead = |link: &PathBuf| {
                 let led_to = led_to(root, link, boundary)?;
-                through.add_way(&boundary.host.join(link));
+                through.add_traversed(&boundary.host.join(link));
                 Some(led_to)
             };
             search.links.iter().filter_map(lead).collect()
         })?;
-        let (search, led_to): (Search, Vec<HiddenOnHost>) = search;
+        let (search, led_to): (HideSearch, Vec<HiddenOnHost>) = search;
         linked.extend(search.linked);
         everything.extend(led_to);
         everything.extend(search.hidden.into_iter().map(|one| HiddenOnHost {
@@ -137,7 +137,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
             Some(HiddenPath { path, file_id: one.file_id, kind: one.kind })
         }));
         if !linked.is_empty() {
-            let same = in_boundary(boundary, caller, Wanted::SameFiles(&linked), until, |_, _| ())?;
+            let same = in_boundary(boundary, caller, HideQuery::SameFiles(&linked), until, |_, _| ())?;
             hidden.extend(same.0.hidden);
         }
         outermost(hidden);
@@ -164,7 +164,7 @@ pub(super) fn writable_name(
     };
     for boundary in plan.boundaries.iter().filter(may_hold).filter(|_| stat.st_nlink > 1) {
         let held = Root::open(boundary, caller).map_err(io::Error::other)?;
-        let search = hide::search(&held.enter()?, Wanted::SameFiles(&HashSet::from([file_id])), until)?;
+        let search = hide::search(&held.enter()?, HideQuery::SameFiles(&HashSet::from([file_id])), until)?;
         if let Some(name) = search.hidden.iter().find(|one| one.file_id == file_id) {
             let path = escape::path(&boundary.guest.join(&name.path));
             return Ok(Some(format!("the same file is {path}, which can be written")));
@@ -187,10 +187,10 @@ fn is_searched(boundary: &Boundary) -> bool {
 fn in_boundary<T>(
     boundary: &Boundary,
     caller: Identity,
-    wanted: Wanted<'_>,
+    wanted: HideQuery<'_>,
     until: Deadline,
-    more: impl FnOnce(&Entered<'_>, &Search) -> T,
-) -> Result<(Search, T), StartError> {
+    more: impl FnOnce(&Entered<'_>, &HideSearch) -> T,
+) -> Result<(HideSearch, T), StartError> {
     let shown = format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host));
     let failed = |source| StartError::Step {
         step: format!("searching {shown} for what is hidden"),

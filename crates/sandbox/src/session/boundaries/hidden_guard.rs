@@ -34,13 +34,13 @@ struct HidingBoundary {
 
 struct GuardedHidden {
     one: HiddenPath,
-    state: Cell<State>,
+    state: Cell<CoverState>,
     /// Keeps the number of the file from being given to another one.
     _held: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum State {
+enum CoverState {
     Covered,
     /// It was removed, and its cover with it.
     Missing,
@@ -57,7 +57,7 @@ impl HiddenGuard {
             let entered = root.enter().ok()?;
             let paths = mounts.hidden.iter().enumerate().map(|(number, one)| GuardedHidden {
                 one: one.clone(),
-                state: Cell::new(State::Covered),
+                state: Cell::new(CoverState::Covered),
                 _held: (number < MAX_HELD).then(|| beneath::hold(&entered, &one.path).ok()).flatten(),
             });
             let paths = paths.collect();
@@ -73,7 +73,7 @@ impl HiddenGuard {
 
     /// Returns whether something that was hidden is not there at the moment.
     pub(super) fn is_missing_any(&self) -> bool {
-        self.0.iter().flat_map(|boundary| &boundary.paths).any(|path| path.state.get() == State::Missing)
+        self.0.iter().flat_map(|boundary| &boundary.paths).any(|path| path.state.get() == CoverState::Missing)
     }
 
     /// Lists what is shown that was hidden, once: a sentence for a person, and the path inside.
@@ -82,13 +82,14 @@ impl HiddenGuard {
         for boundary in &self.0 {
             let Ok(root) = boundary.root.enter() else { continue };
             for GuardedHidden { one, state, .. } in &boundary.paths {
-                if state.get() == State::Shown {
+                if state.get() == CoverState::Shown {
                     continue;
                 }
                 match beneath::stat(&root, &one.path) {
-                    Ok(stat) if beneath::file_id(&stat) == one.file_id && state.get() == State::Covered => {}
+                    Ok(stat)
+                        if beneath::file_id(&stat) == one.file_id && state.get() == CoverState::Covered => {}
                     Ok(_) => {
-                        state.set(State::Shown);
+                        state.set(CoverState::Shown);
                         let path = escape::path(&one.path);
                         let host = escape::path(&boundary.host);
                         let warning = format!(
@@ -97,7 +98,7 @@ impl HiddenGuard {
                         );
                         all.push((warning, boundary.guest.join(&one.path)));
                     }
-                    Err(Errno::NOENT) => state.set(State::Missing),
+                    Err(Errno::NOENT) => state.set(CoverState::Missing),
                     Err(_) => {}
                 }
             }

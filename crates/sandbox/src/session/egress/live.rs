@@ -56,7 +56,7 @@ pub struct Living {
 #[derive(Debug)]
 pub struct Questions(ControlSocket);
 
-/// What is told to whoever answers questions.
+/// What whoever answers questions is notified of.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum News {
     /// Somebody waits to reach a host.
@@ -105,7 +105,7 @@ impl Drop for LiveSocket {
 /// Removes what clients left that were killed: sockets on which nobody listens any more.
 pub(super) fn sweep(directory: &StateDir) -> Result<(), StateError> {
     for name in directory.names()?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
-        if !directory.is_heard(&name)? {
+        if !directory.is_listening(&name)? {
             directory.remove(&name)?;
         }
     }
@@ -119,7 +119,7 @@ impl Living {
         let is_its = |name: &String| sandbox_of(name) == Some(sandbox);
         let mut found = Vec::new();
         for name in directory.names()?.into_iter().filter(is_its) {
-            if directory.is_heard(&name)? {
+            if directory.is_listening(&name)? {
                 found.push(name);
             } else {
                 directory.remove(&name)?;
@@ -139,7 +139,7 @@ impl Living {
         let mut living = Vec::new();
         for socket in directory.names()? {
             let Some(name) = sandbox_of(&socket) else { continue };
-            if directory.is_heard(&socket)? {
+            if directory.is_listening(&socket)? {
                 living.push((
                     name.to_owned(),
                     Self { directory: Arc::clone(&directory), socket: socket.clone() },

@@ -42,7 +42,7 @@ impl StayingSandbox {
     /// It is not running, or does not answer within ten seconds.
     pub fn touch(&self) -> Result<(), SandboxError> {
         self.require(Phase::can_exec, "be touched")?;
-        self.order(Purpose::Touch)
+        self.request(Purpose::Touch)
     }
 
     /// Asks what it uses.
@@ -65,7 +65,7 @@ impl StayingSandbox {
     /// It is not running, or does not answer within ten seconds.
     pub fn pause(&self) -> Result<Recorded, SandboxError> {
         self.require(Phase::can_exec, "be paused")?;
-        self.order(Purpose::Pause)?;
+        self.request(Purpose::Pause)?;
         Ok(self.record_event(EventKind::Pause))
     }
 
@@ -76,14 +76,14 @@ impl StayingSandbox {
     /// It is not paused, or does not answer within ten seconds.
     pub fn unpause(&self) -> Result<Recorded, SandboxError> {
         self.require(Phase::can_unpause, "be unpaused")?;
-        self.order(Purpose::Unpause)?;
+        self.request(Purpose::Unpause)?;
         Ok(self.record_event(EventKind::Unpause))
     }
 
-    /// Has something done, and waits until it is: then the connection is closed.
-    fn order(&self, purpose: Purpose) -> Result<(), SandboxError> {
+    /// Requests something without parameters, and waits until it is done: then the connection is closed.
+    fn request(&self, purpose: Purpose) -> Result<(), SandboxError> {
         let mut stream = self.open(purpose, Some(PATIENCE))?;
-        // PID 1 says nothing but that it is done, by the end. Whatever else listens there may say things for ever.
+        // PID 1 sends nothing, and closes the connection when it is done. Whatever else listens there may send for ever.
         match stream.read_exact(&mut [0]) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
             Ok(()) => Err(self.unreachable(io::ErrorKind::InvalidData.into())),

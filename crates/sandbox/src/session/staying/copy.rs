@@ -24,7 +24,7 @@ use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 const EPIPE: i32 = Errno::PIPE.raw_os_error();
 
 /// Where something is copied from, or to.
-pub enum Place<'a> {
+pub enum CopyPlace<'a> {
     /// A path in a sandbox.
     Sandbox(&'a StayingSandbox, &'a Path),
     /// A path of the host.
@@ -58,11 +58,16 @@ pub enum CopyError {
 /// # Errors
 ///
 /// A sandbox is not running, or something cannot be read or written; then what was not there before is not there now.
-pub fn copy(from: &Place<'_>, to: &Place<'_>, links: Links, caller: Identity) -> Result<Copied, CopyError> {
+pub fn copy(
+    from: &CopyPlace<'_>,
+    to: &CopyPlace<'_>,
+    links: Links,
+    caller: Identity,
+) -> Result<Copied, CopyError> {
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| CopyError::Stream(errno.into()))?;
     match (from, to) {
-        (Place::Host(_), Place::Host(_)) => Err(CopyError::NoSandbox),
-        (Place::Sandbox(sandbox, path), Place::Host(to)) => {
+        (CopyPlace::Host(_), CopyPlace::Host(_)) => Err(CopyError::NoSandbox),
+        (CopyPlace::Sandbox(sandbox, path), CopyPlace::Host(to)) => {
             let (mut packing, source) = Files::pack(sandbox, path, links, theirs)?;
             let acting = ActingAs::user(caller).map_err(CopyError::Acting)?;
             // An agent says which permissions each file has, and with those of others it would let them in.
@@ -82,7 +87,7 @@ pub fn copy(from: &Place<'_>, to: &Place<'_>, links: Links, caller: Identity) ->
             drop(acting);
             unpacked
         }
-        (Place::Host(from), Place::Sandbox(sandbox, path)) => {
+        (CopyPlace::Host(from), CopyPlace::Sandbox(sandbox, path)) => {
             let acting = ActingAs::user(caller).map_err(CopyError::Acting)?;
             let found = find(from, links)?;
             let mut unpacking = Files::unpack(sandbox, path, Some(found.source.clone()), ours)?;
@@ -98,7 +103,7 @@ pub fn copy(from: &Place<'_>, to: &Place<'_>, links: Links, caller: Identity) ->
             };
             Ok(Copied { skipped, ..unpacking.commit()? })
         }
-        (Place::Sandbox(sandbox, path), Place::Sandbox(other, to)) => {
+        (CopyPlace::Sandbox(sandbox, path), CopyPlace::Sandbox(other, to)) => {
             let (mut packing, source) = Files::pack(sandbox, path, links, theirs)?;
             let mut unpacking = Files::unpack(other, to, Some(source), ours)?;
             let packed = packing.done();
@@ -260,14 +265,14 @@ fn inside(path: &Path) -> PathBuf {
 }
 
 /// Something on the host that is copied.
-struct Found {
+struct HostSource {
     directory: OwnedFd,
     name: OsString,
     source: Source,
 }
 
 /// Finds what is at a path of the host.
-fn find(path: &Path, links: Links) -> Result<Found, TreeError> {
+fn find(path: &Path, links: Links) -> Result<HostSource, TreeError> {
     let resolved = match links {
         Links::Copied => path.to_owned(),
         Links::Followed => path.canonicalize().map_err(TreeError::at(path))?,
@@ -285,7 +290,7 @@ fn find(path: &Path, links: Links) -> Result<Found, TreeError> {
         FileType::Symlink => Kind::Link,
         _ => return Err(TreeError::at(path)(io::Error::other("it is neither a file nor a directory"))),
     };
-    Ok(Found { directory, name, source: asked(path, kind) })
+    Ok(HostSource { directory, name, source: asked(path, kind) })
 }
 
 /// Opens a directory of the host through no link.

@@ -55,7 +55,7 @@ pub struct EventStream<'a> {
     /// Which have a directory that is watched, and whether their note is.
     watched: BTreeMap<RunId, Watched>,
     living: BTreeMap<RunId, Living>,
-    /// Sandboxes whose records cannot be read, of which somebody was told.
+    /// Sandboxes whose records cannot be read, of which somebody was notified.
     unreadable: BTreeSet<String>,
     is_over: bool,
 }
@@ -70,13 +70,13 @@ enum Watched {
 /// A sandbox that lives, and how its end is noticed.
 #[derive(Debug)]
 struct Living {
-    end: End,
+    end: EndWatch,
     delay: Duration,
 }
 
 /// How the end of a sandbox is noticed.
 #[derive(Debug)]
-enum End {
+enum EndWatch {
     /// This connection closes.
     Connection(UnixStream),
     /// It is looked at then.
@@ -265,11 +265,11 @@ impl<'a> EventStream<'a> {
 
     /// Sees to it that the end of a sandbox is noticed that lives.
     fn await_end(&mut self, sandbox: &StayingSandbox) {
-        let first = || Living { end: End::Look(Instant::now()), delay: FIRST_DELAY };
+        let first = || Living { end: EndWatch::Look(Instant::now()), delay: FIRST_DELAY };
         let living = self.living.entry(sandbox.record.id.clone()).or_insert_with(first);
-        if matches!(living.end, End::Look(at) if at <= Instant::now()) {
+        if matches!(living.end, EndWatch::Look(at) if at <= Instant::now()) {
             living.end = match sandbox.open(Purpose::Wait, None) {
-                Ok(stream) => End::Connection(stream),
+                Ok(stream) => EndWatch::Connection(stream),
                 // It is about to end.
                 Err(_) => living.look_later(),
             };
@@ -280,8 +280,8 @@ impl<'a> EventStream<'a> {
     fn wait(&mut self, until: Option<u64>) -> Result<Option<Changed>, SandboxError> {
         let now = Instant::now();
         let looks = self.living.values().filter_map(|living| match living.end {
-            End::Look(at) => Some(at.saturating_duration_since(now)),
-            End::Connection(_) => None,
+            EndWatch::Look(at) => Some(at.saturating_duration_since(now)),
+            EndWatch::Connection(_) => None,
         });
         let left = until.map(|until| Duration::from_millis(until.saturating_sub(now_ms())));
         let timeout = looks.chain(left).min();
@@ -290,8 +290,8 @@ impl<'a> EventStream<'a> {
             .living
             .iter()
             .filter_map(|(id, living)| match &living.end {
-                End::Connection(stream) => Some((id, stream.as_fd())),
-                End::Look(_) => None,
+                EndWatch::Connection(stream) => Some((id, stream.as_fd())),
+                EndWatch::Look(_) => None,
             })
             .collect();
         let mut fds = vec![PollFd::new(&self.inotify, PollFlags::IN)];
@@ -315,7 +315,7 @@ impl<'a> EventStream<'a> {
             changed = Some(Changed::Everything);
         }
         let now = Instant::now();
-        if self.living.values().any(|living| matches!(living.end, End::Look(at) if at <= now)) {
+        if self.living.values().any(|living| matches!(living.end, EndWatch::Look(at) if at <= now)) {
             changed = Some(Changed::Everything);
         }
         // What exactly has changed is seen in the files.
@@ -339,10 +339,10 @@ impl<'a> EventStream<'a> {
 
 impl Living {
     /// Returns the next look, later each time.
-    fn look_later(&mut self) -> End {
+    fn look_later(&mut self) -> EndWatch {
         let delay = self.delay;
         self.delay = (delay * 2).min(MAX_DELAY);
-        End::Look(Instant::now() + delay)
+        EndWatch::Look(Instant::now() + delay)
     }
 }
 

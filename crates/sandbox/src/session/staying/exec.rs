@@ -1,5 +1,5 @@
 //! A command in a sandbox that stays: PID 1 forks a supervisor for it, which gets all that it is to do over one connection, the
-//! streams included. No process of ours is started for it, and no engine is asked.
+//! streams included. No process of ours is started for it, and no engine is called.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -46,7 +46,7 @@ pub struct StayingExec<'a> {
     pub passed: Vec<PassedDescriptor>,
     /// What becomes of the command without this process.
     pub client: ExecClient,
-    /// Told what happens while the command runs.
+    /// Notified of what happens while the command runs.
     pub notice: &'a mut dyn FnMut(Notice),
     /// The process that the command is to end with.
     pub parent: Option<&'a Parent>,
@@ -90,7 +90,7 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
     let (recording, recorded) = ExecRecording::begin(sandbox)?;
     warn(&recorded, notice);
 
-    // 4. It runs until it ends, its time is over, or we are told to end it.
+    // 4. It runs until it ends, its time is over, or a signal asks to end it.
     let gone = || Ok(End::Signaled(Signal::SIGKILL as i32));
     let outcome = match client {
         ExecClient::Detached => started(&mut control, plan)
@@ -117,7 +117,7 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
             &signals,
         )
         .map(|ended| {
-            ended.tell_shortages(plan, notice);
+            ended.warn_of_shortages(plan, notice);
             let unknown = Report::default();
             let report = sandbox.record.started.as_ref().map_or(&unknown, |started| &started.report);
             let oom_killed = oom_killed(&ended.shortages, report);

@@ -86,7 +86,7 @@ impl Command {
         self
     }
 
-    /// Limits how much of each stream [`Running::wait_with_output`] keeps, in place of the sandbox's `limits.output_bytes`.
+    /// Limits how much of each stream [`RunningCommand::wait_with_output`] keeps, in place of the sandbox's `limits.output_bytes`.
     #[must_use]
     pub fn output_bytes(mut self, most: u64) -> Self {
         self.output_bytes = Some(Bytes(most));
@@ -123,7 +123,7 @@ impl Command {
 }
 
 /// A command that runs. Dropped, it ends with everything that it has started.
-pub struct Running {
+pub struct RunningCommand {
     /// What it reads, until this is dropped.
     pub stdin: Option<File>,
     /// What it writes.
@@ -152,7 +152,7 @@ impl StayingSandbox {
     /// # Errors
     ///
     /// The sandbox is not running, PID 1 does not answer, or a secret is missing. That there is no such command is its end.
-    pub fn spawn(&self, mut command: Command) -> Result<Running, StartError> {
+    pub fn spawn(&self, mut command: Command) -> Result<RunningCommand, StartError> {
         self.require(Phase::can_exec, "run a command")?;
         let mut plan = command.plan(&self.record.plan);
         let limit = command.output_bytes.unwrap_or(plan.limits.output_bytes);
@@ -179,7 +179,7 @@ impl StayingSandbox {
         let ended = exec::started(&mut control, &plan)?;
         let report = self.record.started.as_ref().map(|started| started.report.clone()).unwrap_or_default();
         let [stdin, stdout, stderr] = [stdin, stdout, stderr].map(|ours| Some(File::from(ours)));
-        Ok(Running {
+        Ok(RunningCommand {
             stdin,
             stdout,
             stderr,
@@ -215,7 +215,7 @@ impl StayingSandbox {
     }
 }
 
-impl Running {
+impl RunningCommand {
     /// Sends a signal to the process group of the command.
     ///
     /// # Errors
@@ -316,7 +316,7 @@ impl Running {
 
     fn send(&mut self, request: &Request) -> Result<(), StartError> {
         match self.control.send(request, &[]) {
-            // It has ended, which whoever waits is told.
+            // It has ended, of which whoever waits is notified.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             sent => sent.map_err(StartError::step("sending a request to PID 1")),
         }

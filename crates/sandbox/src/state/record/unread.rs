@@ -26,7 +26,7 @@ impl UnreadRecord {
 /// Lists the directories that a record names, of whatever form; none where it was torn.
 pub(crate) fn hosts(text: &[u8]) -> Vec<PathBuf> {
     #[derive(Deserialize)]
-    struct Record {
+    struct WithBoundaries {
         boundaries: Vec<Shared>,
     }
     #[derive(Deserialize)]
@@ -34,8 +34,8 @@ pub(crate) fn hosts(text: &[u8]) -> Vec<PathBuf> {
         #[serde(with = "policy::text::json_bytes::path")]
         host: PathBuf,
     }
-    let record =
-        serde_json::from_slice::<Record>(text).map_or_else(|_| Vec::new(), |record| record.boundaries);
+    let record = serde_json::from_slice::<WithBoundaries>(text)
+        .map_or_else(|_| Vec::new(), |record| record.boundaries);
     record.into_iter().map(|shared| shared.host).collect()
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::host::clock::now_ms;
 use crate::state::directory::{Lock, StateDir, StateError};
-use crate::state::event::Origin;
+use crate::state::event::BirthOrigin;
 use crate::state::journal::Recorded;
 use crate::state::record::RunId;
 
@@ -97,7 +97,7 @@ impl NewSandbox<'_> {
         mut self,
         started: StartedRecord,
     ) -> Result<(SandboxRecord, Recorded), SandboxError> {
-        let origin = if self.replaced.is_some() { Origin::Started } else { Origin::Created };
+        let origin = if self.replaced.is_some() { BirthOrigin::Started } else { BirthOrigin::Created };
         self.record.started = Some(started);
         self.record.birth = Some(Birth { origin, at: now_ms() });
         write(&self.directory, &self.record)?;

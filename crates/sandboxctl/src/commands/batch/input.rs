@@ -204,8 +204,8 @@ fn mistakes(lines: &[WrongLine]) -> CommandError {
 }
 
 fn read_as_caller(context: &Context, path: &Path) -> io::Result<File> {
-    let way = context.way_to(&context.absolute(path))?;
-    small_file::open_as(&way, context.caller)
+    let reached = context.path_to(&context.absolute(path))?;
+    small_file::open_as(&reached, context.caller)
 }
 
 fn unreadable(error: anyhow::Error) -> CommandError {

@@ -49,10 +49,10 @@ impl Outcome {
         if let Some(object) = object {
             return Self { ending: ending(&object, code), object, stderr: stderr.bytes };
         }
-        let said = String::from_utf8_lossy(&stderr.bytes);
+        let printed = String::from_utf8_lossy(&stderr.bytes);
         let message = format!("the `run` of this task ended without a result, {}", described(code, signal));
         let error = CommandError::message(Code::ToolFailed, message)
-            .details(serde_json::json!({ "stderr": said.trim_end() }));
+            .details(serde_json::json!({ "stderr": printed.trim_end() }));
         // Nobody knows how far it has come, so its command may have run.
         Self { ending: Ending::Ran(code), object: error_object(&error), stderr: Vec::new() }
     }

@@ -2,7 +2,7 @@
 
 use policy::build_spec::{BuildArg, BuildSpec, ImageSource};
 use sandbox::engine::error::EngineError;
-use sandbox::engine::words::FailureCause;
+use sandbox::engine::error_patterns::FailureCause;
 use sandbox::image::{BuildError, Lack, Unfit};
 use serde_json::{Value, json};
 

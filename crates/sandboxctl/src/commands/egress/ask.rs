@@ -31,7 +31,7 @@ use crate::exit_code::ExitCode;
 use crate::text::{one_line, several};
 use crate::ui::Ui;
 
-/// What a person is told who answers otherwise.
+/// What is shown to a person who answers otherwise.
 const HELP: &str = "o (once), s (until the sandbox ends), a time such as 10m, or d (deny until it ends)";
 
 /// The terminal of whoever has started this, whatever became of the standard streams: see tty(4).
@@ -117,8 +117,8 @@ pub(super) fn ask(ui: &Ui, context: &Context, name: &str) -> Result<ExitCode, Co
     let ended = match audience {
         Audience::Program => print(name, &mut questions),
         Audience::Person(mut terminal) => {
-            let said = format!("Questions of the sandbox \"{name}\" are shown here until it ends.\n");
-            show(&mut terminal, &said).and_then(|()| converse(name, &living, &mut questions, terminal))
+            let message = format!("Questions of the sandbox \"{name}\" are shown here until it ends.\n");
+            show(&mut terminal, &message).and_then(|()| converse(name, &living, &mut questions, terminal))
         }
     };
     match ended {
@@ -217,7 +217,7 @@ fn converse(sandbox: &str, living: &Living, questions: &mut Questions, mut termi
             show(&mut terminal, &question(sandbox, next))?;
             shown = Shown::Question(next.id);
         }
-        let (told, typed) = {
+        let (notified, typed) = {
             let mut ready = vec![PollFd::from_borrowed_fd(questions.as_fd(), PollFlags::IN)];
             if shown != Shown::Nothing {
                 ready.push(PollFd::new(&terminal, PollFlags::IN));
@@ -228,7 +228,7 @@ fn converse(sandbox: &str, living: &Living, questions: &mut Questions, mut termi
             };
             (!ready[0].revents().is_empty(), ready.get(1).is_some_and(|typed| !typed.revents().is_empty()))
         };
-        if told {
+        if notified {
             match questions.receive()? {
                 None => return Ok(()),
                 Some(News::Asked(question)) => waiting.push_back(question),

@@ -20,8 +20,8 @@ use crate::ui::Ui;
 #[derive(Serialize)]
 struct Listing<'a> {
     sandbox: &'a str,
-    allow: Vec<Listed>,
-    deny: Vec<Listed>,
+    allow: Vec<ListedRule>,
+    deny: Vec<ListedRule>,
     refused: Vec<RefusedHost>,
     unreached: Vec<UnreachedHost>,
     /// What was refused, as a line for `[network]` of sandbox.toml; null where nothing was.
@@ -29,14 +29,14 @@ struct Listing<'a> {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct ListedRule {
     #[serde(flatten)]
     rule: HostRule,
     /// Null is until the sandbox ends.
     seconds_left: Option<u64>,
 }
 
-impl From<RuleInForce> for Listed {
+impl From<RuleInForce> for ListedRule {
     fn from(RuleInForce { rule, seconds_left }: RuleInForce) -> Self {
         Self { rule: rule.into(), seconds_left }
     }
@@ -47,20 +47,21 @@ pub(super) fn allow(ui: &Ui, context: &Context, args: &EgressAllowArgs) -> Resul
     let seconds = time.map(|time| time.as_secs().max(1));
     let request = EgressRequest::Allow { hosts: hosts(&args.hosts)?, seconds };
     let until = args.time.as_ref().map_or_else(|| "until it ends".to_owned(), |time| format!("for {time}"));
-    let said = format!("{} may be reached from {}, {until}\n", args.hosts.join(", "), args.name);
-    send(ui, context, &args.name, &request, |_| said)
+    let message = format!("{} may be reached from {}, {until}\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| message)
 }
 
 pub(super) fn deny(ui: &Ui, context: &Context, args: &EgressDenyArgs) -> Result<ExitCode, CommandError> {
     let request = EgressRequest::Deny { hosts: hosts(&args.hosts)? };
-    let said = format!("{} may not be reached from {}\n", args.hosts.join(", "), args.name);
-    send(ui, context, &args.name, &request, |_| said)
+    let message = format!("{} may not be reached from {}\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| message)
 }
 
 pub(super) fn forget(ui: &Ui, context: &Context, args: &EgressForgetArgs) -> Result<ExitCode, CommandError> {
     let request = EgressRequest::Forget { hosts: hosts(&args.hosts)? };
-    let said = format!("{}: the rules that {} started with hold again\n", args.hosts.join(", "), args.name);
-    send(ui, context, &args.name, &request, |_| said)
+    let message =
+        format!("{}: the rules that {} started with hold again\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| message)
 }
 
 pub(super) fn list(ui: &Ui, context: &Context, name: Option<&str>) -> Result<ExitCode, CommandError> {
@@ -123,7 +124,7 @@ fn send(
     let rules = living.and_then(|living| living.ask(request));
     let EgressRules { allow, deny, refused, unreached } =
         rules.map_err(|error| failure(context, name, error))?;
-    let [allow, deny] = [allow, deny].map(|rules| rules.into_iter().map(Listed::from).collect());
+    let [allow, deny] = [allow, deny].map(|rules| rules.into_iter().map(ListedRule::from).collect());
     ui.data(&Listing { sandbox: name, allow, deny, toml: toml(&refused), refused, unreached }, text)?;
     Ok(ExitCode::Success)
 }
@@ -169,7 +170,7 @@ fn runs_in_an_engine(context: &Context, name: &str) -> bool {
 
 fn shown(listing: &Listing<'_>) -> String {
     let Listing { allow, deny, refused, unreached, .. } = listing;
-    let rule = |list: &str, Listed { rule, seconds_left }: &Listed| {
+    let rule = |list: &str, ListedRule { rule, seconds_left }: &ListedRule| {
         let preset = rule.preset.map(|preset| format!(" ({preset})")).unwrap_or_default();
         let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
         format!("{list:<8} {}{preset}  {}{left}\n", rule.pattern, rule.origin)

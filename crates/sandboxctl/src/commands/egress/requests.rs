@@ -14,7 +14,7 @@ use confine::protocol::{
 use egress::audit::{ChangeOfRules, Changed};
 use egress::changes::ChangingRules;
 use egress::proxy::Proxy;
-use egress::questions::{News, Question, Tell};
+use egress::questions::{News, NotifyQuestion, Question};
 use policy::rules::network::{Host, HostRule, Wanted};
 use policy::rules::verdict::Decision;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -131,7 +131,7 @@ impl Requests {
                 return Ok(());
             }
             EgressRequest::AnswerQuestions => {
-                let answers = Some(self.proxy.questions().attend(tell(asked)?)?);
+                let answers = Some(self.proxy.questions().attend(notifier(asked)?)?);
                 self.attending.push(Attending { client: attends, answers });
                 return Ok(());
             }
@@ -217,8 +217,8 @@ impl Requests {
     }
 }
 
-/// Tells a client of questions. The event loop of the proxy does not wait for one that does not read.
-fn tell(client: UnixStream) -> io::Result<Tell> {
+/// Returns what notifies a client of questions. The event loop of the proxy does not wait for one that does not read.
+fn notifier(client: UnixStream) -> io::Result<NotifyQuestion> {
     client.set_nonblocking(true)?;
     let mut socket = ControlSocket::from(OwnedFd::from(client));
     Ok(Box::new(move |news| {

@@ -6,7 +6,7 @@ use egress::credited::Credited;
 use egress::route::{Allowed, Credential, Route};
 use egress::secret::Secret;
 use policy::plan::{CreditedServer, RouteUpstream};
-use policy::rules::provider::Provider;
+use policy::rules::provider::CredentialProvider;
 use zeroize::Zeroizing;
 
 /// What a server that somebody names themselves may be asked.
@@ -21,8 +21,8 @@ pub(super) fn route(spec: RouteSpec) -> anyhow::Result<Route> {
     };
     Ok(match upstream {
         RouteUpstream::Provider(provider) => {
-            let provider =
-                Provider::named(&provider).with_context(|| format!("no provider \"{provider}\""))?;
+            let provider = CredentialProvider::named(&provider)
+                .with_context(|| format!("no provider \"{provider}\""))?;
             Route::of(provider, value, token)?
         }
         RouteUpstream::Custom { url, header, template } => Route {

@@ -31,7 +31,7 @@ use egress::proxy::{Proxy, Setup};
 use egress::rotate::Rotated;
 use egress::route::Route;
 use egress::tls::{Roots, RootsError};
-use egress::unreached::Tell;
+use egress::unreached::NotifyUnreached;
 use policy::plan::RouteUpstream;
 use policy::rules::limits::Bytes;
 use policy::rules::network::HostRule;
@@ -132,7 +132,7 @@ fn run(
     let [allow, deny] = [spec.allow, spec.deny].map(|rules| rules.into_iter().map(HostRule::from).collect());
     let rules = ChangingRules::new(allow, deny).intercepting(spec.intercept.clone());
     let audit = Audit::new(Rotated::new(File::from(first), File::from(second), MAX_LOG)?);
-    audit.tell_unreached(teller(control)?);
+    audit.notify_of_unreached(notifier(control)?);
     let (rejected, renewals) = Renewals::new(ControlSocket::from(client), &spec.routes);
     let (intercepted, routes): (Vec<_>, Vec<_>) =
         spec.routes.into_iter().partition(|route| matches!(route.upstream, RouteUpstream::Intercepted(_)));
@@ -222,8 +222,8 @@ fn run(
     Ok(EgressEnd { counts, refused, more })
 }
 
-/// Returns what tells the client of a host that was not reached. There are a few, for which the socket has room.
-fn teller(control: &ControlSocket) -> io::Result<Tell> {
+/// Returns what notifies the client of a host that was not reached. There are a few, for which the socket has room.
+fn notifier(control: &ControlSocket) -> io::Result<NotifyUnreached> {
     let mut client = ControlSocket::from(control.as_fd().try_clone_to_owned()?);
     Ok(Box::new(move |unreached| {
         let event = EgressEvent::Unreached { target: unreached.target(), why: unreached.why.clone() };

@@ -27,7 +27,7 @@ const SEARCH_LIMIT: Duration = Duration::from_secs(10);
 
 /// A verdict, and what makes it so.
 #[derive(Serialize)]
-pub(super) struct Answer {
+pub(super) struct PolicyAnswer {
     #[serde(flatten)]
     pub(super) verdict: Verdict,
     /// How it is carried out; nothing where nothing is denied.
@@ -47,12 +47,12 @@ pub(super) enum Enforcement {
 }
 
 /// Answers for variables: no provider passes on what the rules deny.
-pub(super) fn of_variable(verdict: Verdict) -> Answer {
+pub(super) fn of_variable(verdict: Verdict) -> PolicyAnswer {
     answer(verdict, Enforcement::Prevented)
 }
 
 /// Answers for everything that only isolation can keep from the agent.
-pub(super) fn of_walls(rules: &Policy, verdict: Verdict) -> Answer {
+pub(super) fn of_walls(rules: &Policy, verdict: Verdict) -> PolicyAnswer {
     answer(
         verdict,
         if rules.provider() == Provider::Local { Enforcement::None } else { Enforcement::Prevented },
@@ -60,7 +60,7 @@ pub(super) fn of_walls(rules: &Policy, verdict: Verdict) -> Answer {
 }
 
 /// Answers for a path as a sandbox would see it that started now.
-pub(super) fn of_path(rules: &Policy, caller: Identity, path: &Path, access: PathAccess) -> Answer {
+pub(super) fn of_path(rules: &Policy, caller: Identity, path: &Path, access: PathAccess) -> PolicyAnswer {
     let verdict = rules.guest_path(path, access);
     let walled = access == PathAccess::Write && rules.provider() != Provider::Local;
     let inside = GuestPath::new(path).ok().filter(|_| walled);
@@ -88,9 +88,9 @@ pub(super) fn of_path(rules: &Policy, caller: Identity, path: &Path, access: Pat
     answer(verdict, if is_classified(rules, &below) { Enforcement::Detected } else { Enforcement::None })
 }
 
-fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
+fn answer(verdict: Verdict, denial: Enforcement) -> PolicyAnswer {
     let enforcement = (verdict.decision != Decision::Allow).then_some(denial);
-    Answer { verdict, enforcement }
+    PolicyAnswer { verdict, enforcement }
 }
 
 /// Lists the mounts that a start would make. It is found and searched with the rights that a start has.

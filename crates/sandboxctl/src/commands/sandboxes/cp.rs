@@ -7,7 +7,7 @@ use std::path::Path;
 
 use confine::protocol::Links;
 use confine::tree::Copied;
-use sandbox::session::staying::copy::{CopyError, Place, copy, pack_to, unpack_from};
+use sandbox::session::staying::copy::{CopyError, CopyPlace, copy, pack_to, unpack_from};
 use sandbox::state::sandboxes::{Sandboxes, StayingSandbox};
 use serde_json::json;
 
@@ -57,11 +57,11 @@ pub(crate) fn cp(ui: &Ui, context: &Context, args: &CopyArgs) -> Result<ExitCode
     Ok(ExitCode::Success)
 }
 
-fn place<'a>(typed: &'a Typed<'_>) -> Place<'a> {
+fn place<'a>(typed: &'a Typed<'_>) -> CopyPlace<'a> {
     match typed {
-        Typed::Sandbox(sandbox, path) => Place::Sandbox(sandbox, path),
-        Typed::Host(path) => Place::Host(path),
-        Typed::Stream => Place::Host(Path::new("-")),
+        Typed::Sandbox(sandbox, path) => CopyPlace::Sandbox(sandbox, path),
+        Typed::Host(path) => CopyPlace::Host(path),
+        Typed::Stream => CopyPlace::Host(Path::new("-")),
     }
 }
 

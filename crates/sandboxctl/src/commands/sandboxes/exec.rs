@@ -42,7 +42,7 @@ pub(crate) fn exec(
         ui.warn_always(NO_ISOLATION);
         warnings.push(NO_ISOLATION.to_owned());
     }
-    let said = warnings.len();
+    let printed = warnings.len();
     let client = if args.detach { ExecClient::Detached } else { ExecClient::Attached };
     let plan = &plan(&context, sandbox, args)?;
     let writable = plan.boundaries.iter().map(|boundary| boundary.host.clone());
@@ -79,7 +79,7 @@ pub(crate) fn exec(
         },
     })?;
     let Some(outcome) = outcome else {
-        for warning in &warnings[said..] {
+        for warning in &warnings[printed..] {
             ui.warning(warning);
         }
         if ui.is_json() {
@@ -88,7 +88,7 @@ pub(crate) fn exec(
         return Ok(ExitCode::Success);
     };
     warnings.extend(run::reached_limit(&outcome.end, &plan.limits));
-    for warning in &warnings[said..] {
+    for warning in &warnings[printed..] {
         ui.warning(warning);
     }
     let (code, failure) = run::exit_of(&outcome.end, plan.provider);

@@ -13,7 +13,7 @@ use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
 /// A sandbox, as it is now.
-struct Listed {
+struct ListedSandbox {
     sandbox: StayingSandbox,
     /// Of a running one, unless it has ended meanwhile.
     status: Option<StayStatus>,
@@ -29,7 +29,7 @@ pub(crate) fn ls(ui: &Ui, context: &Context, args: &ListArgs) -> Result<ExitCode
                 let is_running = sandbox.phase == Phase::Running;
                 let status = if is_running { sandbox.status().ok() } else { None };
                 let end = if is_running { None } else { sandbox.end()? };
-                all.push(Listed { sandbox, status, end });
+                all.push(ListedSandbox { sandbox, status, end });
             }
             Err(error) => ui.warning(error),
         }
@@ -39,7 +39,7 @@ pub(crate) fn ls(ui: &Ui, context: &Context, args: &ListArgs) -> Result<ExitCode
     Ok(ExitCode::Success)
 }
 
-fn object(listed: &Listed) -> Value {
+fn object(listed: &ListedSandbox) -> Value {
     let record = &listed.sandbox.record;
     json!({
         "name": record.name,
@@ -54,13 +54,13 @@ fn object(listed: &Listed) -> Value {
 }
 
 /// Formats them as aligned columns.
-fn table(all: &[Listed]) -> String {
+fn table(all: &[ListedSandbox]) -> String {
     if all.is_empty() {
         return "no sandbox stays; `create` and `run --detach` make one\n".to_owned();
     }
     let width = all.iter().map(|one| one.sandbox.name().len()).max().unwrap_or_default().max("NAME".len());
     let head = format!("{:width$}  {:<8}  {:<10}  STATUS\n", "NAME", "PROVIDER", "AGE");
-    let line = |one: &Listed| {
+    let line = |one: &ListedSandbox| {
         let record = &one.sandbox.record;
         let (name, provider) = (&record.name, record.plan.provider.to_string());
         format!("{name:width$}  {provider:<8}  {:<10}  {}\n", age(record.created), status(one))
@@ -69,7 +69,7 @@ fn table(all: &[Listed]) -> String {
 }
 
 /// Describes how a sandbox is.
-fn status(listed: &Listed) -> String {
+fn status(listed: &ListedSandbox) -> String {
     match (listed.sandbox.phase, listed.status) {
         (Phase::Creating, _) => "creating".to_owned(),
         (Phase::Paused, _) => "paused".to_owned(),

@@ -3,7 +3,7 @@
 use crate::attack::{Attack, Control};
 
 #[test]
-fn the_view_cannot_be_changed() {
+fn the_mounts_cannot_be_changed() {
     Attack::new(
         r#"
 BIND, REMOUNT, RDONLY, DETACH = 0x1000, 0x20, 1, 2

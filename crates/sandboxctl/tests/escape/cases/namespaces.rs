@@ -46,12 +46,12 @@ def clone3():
 
 attempt("clone3", clone3)
 
-def join():
+def setns_user():
     namespace = os.open("/proc/self/ns/user", os.O_RDONLY)
     call("setns", namespace, 0)
 
-# Nobody may join the user namespace that he is in: the kernel has another answer than the filter.
-attempt("setns", join)
+# No process may call setns(2) on its own user namespace: the kernel has another answer than the filter.
+attempt("setns", setns_user)
 "#,
     )
     .gets(&[

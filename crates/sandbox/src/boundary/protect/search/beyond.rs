@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use rustix::fs::FileType;
 
-use super::progress::{Search, Wanted, is};
-use crate::boundary::protect::mounts::Notice;
+use super::progress::{PointerTarget, Search, is};
+use crate::boundary::protect::mounts::ProtectionGap;
 use crate::boundary::protect::reach::Base;
 use crate::boundary::walk::{Git, Repository, Walk};
 use crate::host::beneath;
@@ -35,7 +35,7 @@ impl Search<'_> {
             }
             let is_bare = *git == Git::Bare;
             let base = if is_bare { Base::Git(path.clone()) } else { Base::Tree(path.clone()) };
-            if is_bare && !self.is(Wanted::Repository, path) {
+            if is_bare && !self.is(PointerTarget::Repository, path) {
                 self.part(path);
                 continue;
             }
@@ -59,7 +59,7 @@ impl Search<'_> {
         self.all_ahead();
         // What else is to be said of them was never promised.
         let notices = self.notices.split_off(before);
-        self.notices.extend(notices.into_iter().filter(|notice| *notice == Notice::OutOfTime));
+        self.notices.extend(notices.into_iter().filter(|notice| *notice == ProtectionGap::OutOfTime));
         self.hidden_beyond.extend(walk.beyond.unread.iter().cloned());
     }
 

@@ -8,10 +8,10 @@ use policy::classify::{MAX_CONTENT, PROGRAMS, Reference, leads_from_anywhere, re
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use crate::boundary::protect::mounts::{Cause, Link, Notice};
+use crate::boundary::protect::mounts::{Cause, Link, ProtectionGap};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Leads;
-use crate::boundary::protect::search::progress::{OnHost, Search, Source, Wanted, is, read_up_to};
+use crate::boundary::protect::search::progress::{OnHost, PointerTarget, Search, Source, is, read_up_to};
 use crate::boundary::protect::search::resolve::canonical;
 use crate::host::beneath;
 
@@ -54,7 +54,7 @@ impl Search<'_> {
                 if left == 0 {
                     // What is not followed may lead anywhere.
                     self.unfollowed.insert(config.clone());
-                    return self.notices.push(Notice::TooManySettings { config });
+                    return self.notices.push(ProtectionGap::TooManySettings { config });
                 }
                 left -= 1;
                 let path = match &reference {
@@ -65,7 +65,9 @@ impl Search<'_> {
                 };
                 match (self.refer(reference, &config, git, tree), levels.checked_sub(1)) {
                     (Some(included), Some(levels)) => ahead.push((included, levels)),
-                    (Some(_), None) => self.notices.push(Notice::TooManySettings { config: config.clone() }),
+                    (Some(_), None) => {
+                        self.notices.push(ProtectionGap::TooManySettings { config: config.clone() });
+                    }
                     (None, _) => outside.extend(path),
                 }
             }
@@ -86,7 +88,7 @@ impl Search<'_> {
             }
         };
         let Some((content, true)) = read_up_to(file, MAX_CONTENT as u64) else {
-            self.notices.push(Notice::TooManySettings { config: config.into() });
+            self.notices.push(ProtectionGap::TooManySettings { config: config.into() });
             return None;
         };
         Some(content)
@@ -146,7 +148,7 @@ impl Search<'_> {
                 self.expect_in_reach(config, git, base_of(&path, tree), &[&path]);
                 let (target, stat) = self.obeyed(base_of(&path, tree)?, &path, Path::new(".git/hooks"))?;
                 if git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target)) {
-                    self.notices.push(Notice::HooksAround { config: config.into() });
+                    self.notices.push(ProtectionGap::HooksAround { config: config.into() });
                 } else if is(FileType::Directory, &stat) {
                     let base = Base::Led(target.clone());
                     self.protect(target, &stat, ".git/hooks".into(), Cause::Named, base);
@@ -205,7 +207,8 @@ impl Search<'_> {
                 Ok(Leads::Unfollowed { links, host, missing }) => {
                     // The boundary itself may be mounted at a path of one name.
                     let is_boundary = path.is_absolute() && path.components().count() == 2;
-                    let is_inside = is_boundary || self.as_seen_inside(path, Wanted::Objects).is_some();
+                    let is_inside =
+                        is_boundary || self.as_seen_inside(path, PointerTarget::Objects).is_some();
                     is_there |= host == OnHost::Nothing && is_inside;
                     leads_out |= host != OnHost::Nothing || !links.is_empty();
                     self.led_to(missing);
@@ -287,8 +290,8 @@ impl Search<'_> {
             let seen_as = seen_as.into();
             self.links.insert(Link { path: link.clone(), seen_as, cause: Cause::Named, base });
             self.notices.push(match &found {
-                Some((target, _)) => Notice::LinkInside { link, target: target.clone() },
-                None => Notice::LinkOutside { link },
+                Some((target, _)) => ProtectionGap::LinkInside { link, target: target.clone() },
+                None => ProtectionGap::LinkOutside { link },
             });
         }
         found

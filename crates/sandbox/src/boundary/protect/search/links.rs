@@ -8,9 +8,9 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::boundary::protect::mounts::{Cause, Link, Notice};
+use crate::boundary::protect::mounts::{Cause, Link, ProtectionGap};
 use crate::boundary::protect::search::progress::Leads;
-use crate::boundary::protect::search::progress::Wanted;
+use crate::boundary::protect::search::progress::PointerTarget;
 use crate::boundary::protect::search::progress::{Search, is};
 use crate::boundary::protect::search::resolve::{asks_others, canonical};
 use crate::boundary::walk::{Git, Walk};
@@ -63,7 +63,7 @@ impl Search<'_> {
             self.behind_fixed(&directory.join(&link), &directory, &seen_as.join(&link), cause);
         }
         if found.may_be_more {
-            self.notices.push(Notice::TooManySettings { config: directory });
+            self.notices.push(ProtectionGap::TooManySettings { config: directory });
         }
     }
 
@@ -140,6 +140,6 @@ impl Search<'_> {
             Some(FileType::Symlink) => Some(Git::Link),
             _ => None,
         };
-        dot_git.into_iter().chain(self.is(Wanted::Repository, directory).then_some(Git::Bare))
+        dot_git.into_iter().chain(self.is(PointerTarget::Repository, directory).then_some(Git::Bare))
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use policy::protect::table::Pattern;
+use policy::protect::table::NamePattern;
 use rustix::fs::RawDir;
 use rustix::io::Errno;
 
@@ -21,8 +21,8 @@ pub(crate) struct Listed<'a> {
     /// With the first name of each, in the order of its first byte in lower case.
     all: Vec<(&'a [u8], &'a Path, Cause)>,
     /// The paths that stand for several names in the directory itself, and those that may end in anything.
-    patterns: Vec<(Pattern<'a>, Cause)>,
-    open: Vec<(Pattern<'a>, Cause)>,
+    patterns: Vec<(NamePattern<'a>, Cause)>,
+    open: Vec<(NamePattern<'a>, Cause)>,
     /// With which bytes the first names begin, the names of patterns end, and those of open ones begin. Most names of a
     /// project's do none of it.
     begins: ByteSet,
@@ -57,7 +57,7 @@ impl<'a> Listed<'a> {
             longest: 0,
         };
         for (path, cause) in paths {
-            let pattern = path.to_str().and_then(Pattern::of);
+            let pattern = path.to_str().and_then(NamePattern::of);
             if let Some(pattern) = pattern.filter(|pattern| pattern.directory == Path::new("")) {
                 let written = path.as_os_str().as_bytes();
                 if pattern.is_open() {
@@ -184,8 +184,8 @@ fn with_names_below(
 }
 
 /// Parses the pattern that a path is, if its names lie in a directory below.
-pub(super) fn pattern_below(path: &Path) -> Option<Pattern<'_>> {
-    path.to_str().and_then(Pattern::of).filter(|pattern| pattern.directory != Path::new(""))
+pub(super) fn pattern_below(path: &Path) -> Option<NamePattern<'_>> {
+    path.to_str().and_then(NamePattern::of).filter(|pattern| pattern.directory != Path::new(""))
 }
 
 /// Returns the first byte of a name in lower case: on some file systems that is the same.

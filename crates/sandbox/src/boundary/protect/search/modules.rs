@@ -8,9 +8,9 @@ use policy::classify::repository::{MAX_POINTER_LENGTH, gitdir};
 use policy::classify::{MAX_CONTENT, submodules};
 use rustix::fs::FileType;
 
-use crate::boundary::protect::mounts::Notice;
+use crate::boundary::protect::mounts::ProtectionGap;
 use crate::boundary::protect::reach::{Base, DiscoveredBy};
-use crate::boundary::protect::search::progress::{Leads, OF_GIT, Search, Wanted, read_up_to};
+use crate::boundary::protect::search::progress::{Leads, OF_GIT, PointerTarget, Search, read_up_to};
 use crate::host::beneath;
 
 impl Search<'_> {
@@ -65,10 +65,10 @@ impl Search<'_> {
             }
             if let Some(levels) = levels.checked_sub(1) {
                 self.modules(&directory, levels);
-            } else if !self.is(Wanted::Repository, &directory) {
+            } else if !self.is(PointerTarget::Repository, &directory) {
                 // No name is that long, so what an agent makes there is moved as a whole.
                 self.note_strange(modules, Path::new(directory.file_name().unwrap_or_default()));
-                self.notices.push(Notice::TooDeep { path: modules.into() });
+                self.notices.push(ProtectionGap::TooDeep { path: modules.into() });
             }
         }
     }

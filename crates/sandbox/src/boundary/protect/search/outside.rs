@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::configured::MAX_REFERENCES;
 use super::progress::Search;
 use super::resolve::{Unresolved, canonical};
-use crate::boundary::protect::mounts::{Cause, Notice};
+use crate::boundary::protect::mounts::{Cause, ProtectionGap};
 use crate::boundary::protect::path_list::PathList;
 use crate::host::small_file;
 
@@ -35,7 +35,7 @@ impl Search<'_> {
             Ok(git) => git,
             Err(Unresolved::Missing { .. }) => return,
             Err(Unresolved::Unknown) => {
-                return self.notices.push(Notice::TooManySettings { config: repository.join(named) });
+                return self.notices.push(ProtectionGap::TooManySettings { config: repository.join(named) });
             }
         };
         if git.starts_with(self.host) {
@@ -79,14 +79,14 @@ impl Search<'_> {
                     continue;
                 }
                 Ok(_) | Err(_) => {
-                    self.notices.push(Notice::TooManySettings { config });
+                    self.notices.push(ProtectionGap::TooManySettings { config });
                     continue;
                 }
             };
             let references = references(&content).into_iter().flat_map(|one| self.in_homes(one));
             for reference in references.collect::<Vec<_>>() {
                 if left == 0 {
-                    return self.notices.push(Notice::TooManySettings { config });
+                    return self.notices.push(ProtectionGap::TooManySettings { config });
                 }
                 left -= 1;
                 match reference {

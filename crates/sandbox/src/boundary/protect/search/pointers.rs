@@ -13,10 +13,10 @@ use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::boundary::protect::mounts::{Cause, FileKind, Link, Notice};
+use crate::boundary::protect::mounts::{Cause, FileKind, Link, ProtectionGap};
 use crate::boundary::protect::reach::{Base, DiscoveredBy};
 use crate::boundary::protect::search::progress::{
-    Ahead, DataAhead, Leads, MODULE, OF_GIT, OnHost, Search, Wanted, WorkTree, is, read_up_to,
+    Ahead, DataAhead, Leads, MODULE, OF_GIT, OnHost, PointerTarget, Search, WorkTree, is, read_up_to,
 };
 use crate::boundary::protect::search::resolve::{Unresolved, canonical};
 use crate::boundary::walk::{Git, Walk};
@@ -52,7 +52,7 @@ impl Search<'_> {
         // Git refuses a larger one.
         let Some(content) = self.content(file, MAX_POINTER_LENGTH) else { return };
         let Some(named) = repository::gitdir(&content) else { return };
-        if let Some(git) = self.pointer(file, repository, named, Wanted::Repository) {
+        if let Some(git) = self.pointer(file, repository, named, PointerTarget::Repository) {
             self.followed.insert(file.into());
             let discovered_by = self.by(&repository.join(".git"));
             self.git(&git, tree, discovered_by);
@@ -72,7 +72,7 @@ impl Search<'_> {
         let Ok(Leads::To { path: around, .. }) = self.resolve(base, around) else { return };
         let led = self.led(&file);
         self.protect(file.clone(), &stat, ".git".into(), Cause::Named, led);
-        if let Some(git) = self.pointer(&file, &around, named, Wanted::Repository) {
+        if let Some(git) = self.pointer(&file, &around, named, PointerTarget::Repository) {
             self.followed.insert(file.clone());
             self.ahead.push(Ahead { path: git, git: Git::Bare, behind: Some(file) });
         }
@@ -83,7 +83,7 @@ impl Search<'_> {
         let file = git.join("commondir");
         let Some(content) = self.content(&file, MAX_POINTER_LENGTH) else { return };
         let Some(named) = repository::commondir(&content) else { return };
-        if let Some(common) = self.pointer(&file, git, named, Wanted::Common) {
+        if let Some(common) = self.pointer(&file, git, named, PointerTarget::Common) {
             self.git(&common, tree, [DiscoveredBy::Path(file)]);
         } else {
             self.outside(git, named, tree);
@@ -113,7 +113,7 @@ impl Search<'_> {
             self.unfollowed.insert(file.clone());
         }
         for named in named.into_iter().flatten() {
-            let more = self.pointer(&file, objects, named, Wanted::Objects);
+            let more = self.pointer(&file, objects, named, PointerTarget::Objects);
             if more.as_deref().is_some_and(|more| self.lends_from_elsewhere(more)) {
                 self.unfollowed.insert(file.clone());
             }
@@ -246,7 +246,7 @@ impl Search<'_> {
     }
 
     /// Resolves a pointer, if it leads to what is wanted there. Links on the way can be replaced, and are remembered.
-    fn pointer(&mut self, file: &Path, base: &Path, named: &Path, wanted: Wanted) -> Option<PathBuf> {
+    fn pointer(&mut self, file: &Path, base: &Path, named: &Path, wanted: PointerTarget) -> Option<PathBuf> {
         let found = match self.lead(base, named) {
             Ok(Leads::To { path, stat, links }) => {
                 self.remember(links);
@@ -259,13 +259,13 @@ impl Search<'_> {
                     .then(|| self.as_seen_inside(named, wanted))
                     .flatten();
                 if inside.is_none() {
-                    self.notices.push(Notice::GitOutside { file: file.into() });
+                    self.notices.push(ProtectionGap::GitOutside { file: file.into() });
                 }
                 inside
             }
             Ok(Leads::Nowhere { missing }) => {
                 self.nothing_at(Some(missing), wanted);
-                self.notices.push(Notice::GitOutside { file: file.into() });
+                self.notices.push(ProtectionGap::GitOutside { file: file.into() });
                 None
             }
             Err(errno) => {
@@ -281,15 +281,15 @@ impl Search<'_> {
     }
 
     /// Remembers that nothing is where a pointer leads.
-    fn nothing_at(&mut self, missing: Option<PathBuf>, wanted: Wanted) {
-        if let Some(missing) = missing.filter(|_| wanted != Wanted::Objects) {
+    fn nothing_at(&mut self, missing: Option<PathBuf>, wanted: PointerTarget) {
+        if let Some(missing) = missing.filter(|_| wanted != PointerTarget::Objects) {
             self.reach.note(Base::Git(missing), []);
         }
     }
 
     /// Resolves a path that was written inside, where the boundary has another path: `git worktree add` does so. On the
     /// host there is nothing at such a path, so git obeys nothing there.
-    pub(super) fn as_seen_inside(&self, named: &Path, wanted: Wanted) -> Option<PathBuf> {
+    pub(super) fn as_seen_inside(&self, named: &Path, wanted: PointerTarget) -> Option<PathBuf> {
         let parts: Vec<Component> = named.components().collect();
         // Past the root, and past at least one directory.
         (2..parts.len()).find_map(|start| {
@@ -304,11 +304,11 @@ impl Search<'_> {
     }
 
     /// Returns whether git would take a directory for what is wanted. What cannot be examined might be it.
-    pub(crate) fn is(&self, wanted: Wanted, path: &Path) -> bool {
+    pub(crate) fn is(&self, wanted: PointerTarget, path: &Path) -> bool {
         match wanted {
-            Wanted::Repository => is_repository(self.root, path),
-            Wanted::Common => has_data(self.root, path),
-            Wanted::Objects => true,
+            PointerTarget::Repository => is_repository(self.root, path),
+            PointerTarget::Common => has_data(self.root, path),
+            PointerTarget::Objects => true,
         }
     }
 
@@ -388,7 +388,7 @@ impl Search<'_> {
     /// Returns a directory of git's data as its repository sees it. Names are left out, since they may be anything:
     /// `refs` too.
     pub(crate) fn seen_from_repository(&self, git: &Path) -> &'static Path {
-        let is_data = |above: &Path| above.ends_with(".git") || self.is(Wanted::Repository, above);
+        let is_data = |above: &Path| above.ends_with(".git") || self.is(PointerTarget::Repository, above);
         let is_modules = |above: &&Path| above.ends_with("modules") && above.parent().is_some_and(is_data);
         let above = git.parent().unwrap_or(git);
         Path::new(if above.ends_with("worktrees") {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use rustix::fs::{FileType, Stat};
 
 use super::listed::Listed;
-use crate::boundary::protect::mounts::{Dotted, Link, Notice, Outward, ReadOnly};
+use crate::boundary::protect::mounts::{Dotted, Link, Outward, ProtectionGap, ReadOnly};
 use crate::boundary::protect::path_list::PathList;
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::boundary::walk::{Extent, Git, Names};
@@ -78,7 +78,7 @@ pub(super) struct Search<'a> {
     pub(super) leads_out: Vec<PathBuf>,
     /// Links, each with the path in the boundary that it leads to, whether or not anything is there.
     pub(super) inward: Vec<(PathBuf, PathBuf)>,
-    pub(super) notices: Vec<Notice>,
+    pub(super) notices: Vec<ProtectionGap>,
     /// From where paths are looked for at the moment.
     pub(super) base: Base,
     pub(super) reach: Reach,
@@ -124,7 +124,7 @@ pub(super) struct WorkTree {
 
 /// What a pointer is to lead to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Wanted {
+pub(super) enum PointerTarget {
     /// All of a repository's data.
     Repository,
     /// Data that a repository with a `HEAD` of its own shares with others.

@@ -37,7 +37,7 @@ const MADE_UP: [FsWord; 6] = [PROC_SUPER_MAGIC, 0x6265_6572, AUTOFS, 0x0102_1994
 const ASKS_OTHERS: [FsWord; 4] = [AUTOFS, 0x6573_5546, 0x5346_414f, 0x6b41_4653];
 
 /// A place on the way, which has no links.
-enum OnTheWay {
+enum Position {
     Inside(PathBuf),
     Outside(PathBuf),
 }
@@ -64,7 +64,7 @@ impl Search<'_> {
     }
 
     fn resolve_past(&self, base: &Path, path: &Path, mut pass: impl FnMut(&Path)) -> Result<Leads, Errno> {
-        let mut at = OnTheWay::Inside(base.to_path_buf());
+        let mut at = Position::Inside(base.to_path_buf());
         let mut links = Vec::new();
         let mut ahead = VecDeque::new();
         self.turn(&mut at, &mut ahead, path);
@@ -73,17 +73,17 @@ impl Search<'_> {
         while let Some(component) = ahead.pop_front() {
             found = None;
             let target = match &mut at {
-                OnTheWay::Inside(path) if component == ".." => {
+                Position::Inside(path) if component == ".." => {
                     if !path.pop() {
-                        at = OnTheWay::Outside(self.host.parent().unwrap_or(Path::new("/")).into());
+                        at = Position::Outside(self.host.parent().unwrap_or(Path::new("/")).into());
                     }
                     continue;
                 }
-                OnTheWay::Outside(path) if component == ".." => {
+                Position::Outside(path) if component == ".." => {
                     path.pop();
                     continue;
                 }
-                OnTheWay::Inside(path) => {
+                Position::Inside(path) => {
                     path.push(&component);
                     let stat = match beneath::stat(self.root, path) {
                         Ok(stat) => stat,
@@ -107,11 +107,11 @@ impl Search<'_> {
                     path.pop();
                     target
                 }
-                OnTheWay::Outside(path) => {
+                Position::Outside(path) => {
                     let parent = path.clone();
                     path.push(&component);
                     if path == self.host {
-                        at = OnTheWay::Inside(PathBuf::new());
+                        at = Position::Inside(PathBuf::new());
                         continue;
                     }
                     match outside(&parent, path) {
@@ -130,7 +130,7 @@ impl Search<'_> {
             }
             self.turn(&mut at, &mut ahead, &target);
         }
-        let OnTheWay::Inside(at) = at else { return Ok(unfollowed(links)) };
+        let Position::Inside(at) = at else { return Ok(unfollowed(links)) };
         let stat = match found {
             Some(stat) => stat,
             None if at == Path::new("") => rustix::fs::fstat(self.root)?,
@@ -140,13 +140,13 @@ impl Search<'_> {
     }
 
     /// Puts the components of a path before those that are still ahead.
-    fn turn(&self, at: &mut OnTheWay, ahead: &mut VecDeque<OsString>, path: &Path) {
+    fn turn(&self, at: &mut Position, ahead: &mut VecDeque<OsString>, path: &Path) {
         let mut rest = path;
         if path.is_absolute() {
             // The boundary's own path has no links, so the way to it need not be walked.
             (*at, rest) = match path.strip_prefix(self.host) {
-                Ok(inside) => (OnTheWay::Inside(PathBuf::new()), inside),
-                Err(_) => (OnTheWay::Outside("/".into()), path),
+                Ok(inside) => (Position::Inside(PathBuf::new()), inside),
+                Err(_) => (Position::Outside("/".into()), path),
             };
         }
         let wanted = |part: &Component| matches!(part, Component::Normal(_) | Component::ParentDir);

@@ -17,7 +17,7 @@ use crate::boundary::protect::path_list::{LinkOut, PathList};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::outside::{data_outside, object_format_outside};
 use crate::boundary::protect::search::outward::ListedPaths;
-use crate::boundary::protect::search::progress::{Leads, OnHost, Search, Wanted, is, read_up_to};
+use crate::boundary::protect::search::progress::{Leads, OnHost, PointerTarget, Search, is, read_up_to};
 use crate::host::beneath;
 
 /// How many directories of a work tree are open at a time. What is deeper is resolved from the top.
@@ -121,7 +121,7 @@ impl Search<'_> {
         let Some(named) = repository::gitdir(&content) else { return false };
         match self.resolve(tree, named) {
             Ok(Leads::To { path, .. }) => path == git,
-            _ => self.as_seen_inside(named, Wanted::Repository).as_deref() == Some(git),
+            _ => self.as_seen_inside(named, PointerTarget::Repository).as_deref() == Some(git),
         }
     }
 }
@@ -194,13 +194,13 @@ struct Directories<'s> {
     search: &'s Search<'s>,
     tree: &'s Path,
     /// The directories above the last path, the outermost first.
-    at: Vec<(OsString, Place)>,
+    at: Vec<(OsString, IndexDirectory)>,
     /// The links out of the boundary that were met, with the first path beneath each.
     links_out: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// What is at a directory of an index.
-enum Place {
+enum IndexDirectory {
     Directory(OwnedFd),
     /// This directory in the boundary, behind a link or very deep.
     Behind(PathBuf),
@@ -232,33 +232,35 @@ impl<'s> Directories<'s> {
 
     /// Returns where in the boundary a path leads that lies behind a link.
     fn behind(&self, path: &Path) -> Option<PathBuf> {
-        let (_, Place::Behind(directory)) = self.at.last()? else { return None };
+        let (_, IndexDirectory::Behind(directory)) = self.at.last()? else { return None };
         Some(directory.join(path.file_name()?))
     }
 
-    fn enter(&mut self, name: &OsStr, example: &Path) -> Place {
+    fn enter(&mut self, name: &OsStr, example: &Path) -> IndexDirectory {
         let opened = match self.at.last() {
-            Some((_, Place::Nothing)) => return Place::Nothing,
-            Some((_, Place::Directory(parent))) => beneath::directory(parent, Path::new(name)),
-            Some((_, Place::Behind(_))) => Err(Errno::NOTDIR),
+            Some((_, IndexDirectory::Nothing)) => return IndexDirectory::Nothing,
+            Some((_, IndexDirectory::Directory(parent))) => beneath::directory(parent, Path::new(name)),
+            Some((_, IndexDirectory::Behind(_))) => Err(Errno::NOTDIR),
             None => beneath::directory(self.search.root, &self.tree.join(name)),
         };
         match opened {
-            Ok(directory) if self.at.len() < MAX_OPEN => return Place::Directory(directory),
-            Err(Errno::NOENT) => return Place::Nothing,
+            Ok(directory) if self.at.len() < MAX_OPEN => return IndexDirectory::Directory(directory),
+            Err(Errno::NOENT) => return IndexDirectory::Nothing,
             Ok(_) | Err(_) => {}
         }
         let way: PathBuf = self.at.iter().map(|(name, _)| name.as_os_str()).chain([name]).collect();
         match self.search.resolve(self.tree, &way) {
-            Ok(Leads::To { path, stat, .. }) if is(FileType::Directory, &stat) => Place::Behind(path),
+            Ok(Leads::To { path, stat, .. }) if is(FileType::Directory, &stat) => {
+                IndexDirectory::Behind(path)
+            }
             // What has nothing on the host is a path inside.
             Ok(Leads::Unfollowed { links, host, missing: None }) if host != OnHost::Nothing => {
                 for link in links {
                     self.links_out.entry(link).or_insert_with(|| example.to_path_buf());
                 }
-                Place::Nothing
+                IndexDirectory::Nothing
             }
-            _ => Place::Nothing,
+            _ => IndexDirectory::Nothing,
         }
     }
 

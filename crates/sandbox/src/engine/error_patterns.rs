@@ -1,5 +1,5 @@
-//! The words of Docker, Podman and buildx that anything is decided on: one table, and nobody else looks for words in what
-//! they print.
+//! Error messages of Docker, Podman and buildx that anything is decided on: one table of patterns, and nothing else searches
+//! what they print.
 //!
 //! What they print as a table or in a form of its own is parsed where it is requested: `image/builder.rs` and `image/failure.rs`.
 
@@ -42,7 +42,7 @@ pub enum FailureCause {
     Fault,
 }
 
-/// The words, in lower case, who says them, and what they mean. `{}` stands for anything on the same line, and `\n` for the
+/// The patterns, in lower case, who prints them, and what they mean. `{}` stands for anything on the same line, and `\n` for the
 /// beginning or the end of a line.
 const TABLE: &[(&str, &str, FailureCause)] = &[
     ("no space left on device", "Linux", FailureCause::DiskFull),
@@ -78,7 +78,7 @@ const TABLE: &[(&str, &str, FailureCause)] = &[
     ("server message: insufficient_scope", "registries", FailureCause::Push),
     ("failed to resolve source metadata for {}: ", "buildx 0.13 to 0.30", FailureCause::Fetch),
     ("failed to load cache key: {}: ", "buildx 0.13 to 0.30", FailureCause::Fetch),
-    // Everybody has other words for it.
+    // Every program has another message for it.
     ("certificate{}unknown authority", "Go", FailureCause::Certificate),
     ("certificate{}self-signed", "curl", FailureCause::Certificate),
     ("self-signed certificate", "npm", FailureCause::Certificate),
@@ -101,10 +101,10 @@ const TABLE: &[(&str, &str, FailureCause)] = &[
     ("504 gateway timeout", "registries", FailureCause::Fault),
 ];
 
-/// Words that were found.
+/// A pattern that was found.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Match {
-    /// What they mean.
+    /// What it means.
     pub(crate) cause: FailureCause,
     /// What stands for the first `{}`; where there is none, what follows.
     pub(crate) value: String,
@@ -112,27 +112,27 @@ pub(crate) struct Match {
     pub(crate) rest: String,
 }
 
-/// Finds what was said, by the first row of the table that it has the words of and that means one of `causes`.
-pub(crate) fn find(said: &str, causes: &[FailureCause]) -> Option<Match> {
-    let lines: Vec<String> = said.lines().map(|line| format!("\n{line}\n")).collect();
-    TABLE.iter().filter(|(.., cause)| causes.contains(cause)).find_map(|(words, by, cause)| {
-        let (value, rest) = lines.iter().find_map(|line| matched(words, line))?;
-        debug!(words, by, ?cause, "known words");
+/// Finds the first row of the table whose pattern is in what was printed and that means one of `causes`.
+pub(crate) fn find(printed: &str, causes: &[FailureCause]) -> Option<Match> {
+    let lines: Vec<String> = printed.lines().map(|line| format!("\n{line}\n")).collect();
+    TABLE.iter().filter(|(.., cause)| causes.contains(cause)).find_map(|(pattern, by, cause)| {
+        let (value, rest) = lines.iter().find_map(|line| matched(pattern, line))?;
+        debug!(pattern, by, ?cause, "known error message");
         Some(Match { cause: *cause, value: value.trim().to_owned(), rest: rest.trim().to_owned() })
     })
 }
 
 /// Finds the cause alone.
-pub(crate) fn cause(said: &str, causes: &[FailureCause]) -> Option<FailureCause> {
-    find(said, causes).map(|found| found.cause)
+pub(crate) fn cause(printed: &str, causes: &[FailureCause]) -> Option<FailureCause> {
+    find(printed, causes).map(|found| found.cause)
 }
 
-/// Returns what stands for the first `{}` of the words, and what follows.
-fn matched<'a>(words: &str, line: &'a str) -> Option<(&'a str, &'a str)> {
+/// Returns what stands for the first `{}` of the pattern, and what follows.
+fn matched<'a>(pattern: &str, line: &'a str) -> Option<(&'a str, &'a str)> {
     // Byte for byte as long as the line.
     let lower = line.to_ascii_lowercase();
     let (mut end, mut value) = (0, None);
-    for (number, part) in words.split("{}").enumerate() {
+    for (number, part) in pattern.split("{}").enumerate() {
         let start = end + lower[end..].find(part)?;
         if number == 1 {
             value = Some(&line[end..start]);
@@ -143,14 +143,14 @@ fn matched<'a>(words: &str, line: &'a str) -> Option<(&'a str, &'a str)> {
     Some((value.unwrap_or(rest), rest))
 }
 
-/// Returns the last paragraph of what was said, without the advice to look into the manual.
+/// Returns the last paragraph of what was printed, without the advice to look into the manual.
 pub(crate) fn message(stderr: &str) -> String {
     let lines = stderr.lines().map(str::trim).filter(|line| {
         !line.is_empty()
             && !line.starts_with("See '")
             && !line.starts_with("Run '")
             && !line.starts_with("WARNING")
-            // What its parts say to their log, and it says again in its own words.
+            // What its parts log, and it prints again by itself.
             && (!line.starts_with("time=\"") || line.contains(" level=fatal "))
     });
     let all: Vec<&str> = lines.collect();
@@ -179,9 +179,9 @@ mod tests {
     ];
 
     #[test]
-    fn words_are_matched_as_they_are_written() {
-        for (words, ..) in TABLE {
-            assert_eq!(*words, words.to_lowercase());
+    fn patterns_are_matched_as_they_are_written() {
+        for (pattern, ..) in TABLE {
+            assert_eq!(*pattern, pattern.to_lowercase());
         }
         assert_eq!(matched("a {} b", "x A 1 B y"), Some(("1", " y")));
         assert_eq!(matched("a ", "x a y"), Some(("y", "y")));
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_keeps_a_registry_from_being_reached_is_distinguished() {
-        for (said, meant) in [
+        for (printed, meant) in [
             ("dial tcp: lookup a on 10.0.0.53:53: no such host", Some(FailureCause::Unreachable)),
             ("dial tcp 127.0.0.1:5001: connect: connection refused", Some(FailureCause::Unreachable)),
             ("failed to push a/b: dial tcp: lookup a: no such host", Some(FailureCause::Unreachable)),
@@ -208,13 +208,13 @@ mod tests {
             ("pull access denied, repository does not exist or may require authorization", None),
             ("failed to authorize: 401 Unauthorized", None),
         ] {
-            assert_eq!(cause(said, &OF_REGISTRIES), meant, "{said}");
+            assert_eq!(cause(printed, &OF_REGISTRIES), meant, "{printed}");
         }
     }
 
     #[test]
     fn a_certificate_that_is_not_trusted_is_known_by_everybodys_words() {
-        for said in [
+        for printed in [
             "tls: failed to verify certificate: x509: certificate signed by unknown authority",
             "curl: (60) SSL certificate problem: self-signed certificate in certificate chain",
             "x509: certificate signed by unknown authority",
@@ -222,14 +222,14 @@ mod tests {
             "Certificate verification failed: The certificate is NOT trusted.",
             "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unable to get local issuer certificate",
         ] {
-            assert_eq!(cause(said, &OF_REGISTRIES), Some(FailureCause::Certificate), "{said}");
+            assert_eq!(cause(printed, &OF_REGISTRIES), Some(FailureCause::Certificate), "{printed}");
         }
     }
 
     #[test]
     fn what_a_call_was_for_may_be_gone() {
         let all = [FailureCause::NoImage, FailureCause::NoContainer, FailureCause::BeingRemoved];
-        for (said, meant) in [
+        for (printed, meant) in [
             ("Error response from daemon: No such image: box:1", FailureCause::NoImage),
             ("Error: inspecting object: box: image not known", FailureCause::NoImage),
             ("Error: No such container: 5f", FailureCause::NoContainer),
@@ -239,7 +239,7 @@ mod tests {
                 FailureCause::BeingRemoved,
             ),
         ] {
-            assert_eq!(cause(said, &all), Some(meant), "{said}");
+            assert_eq!(cause(printed, &all), Some(meant), "{printed}");
         }
     }
 }
