@@ -27,7 +27,7 @@ pub use self::hierarchy::{Controller, Hierarchy};
 pub(crate) use self::inside::{oom_kills, seen_from_inside};
 pub use self::kills::KillCounter;
 use self::limit::Limit;
-use self::owner::GroupOwner;
+use self::owner::{GroupOwner, Here};
 use crate::report::{Finding, Status};
 
 /// Where the groups of a sandbox are to be.
@@ -121,8 +121,9 @@ pub fn sweep(hierarchy: &Hierarchy) -> SweptCgroups {
     let mut places: Vec<&Path> = hierarchy.v1.values().map(PathBuf::as_path).chain(above).collect();
     places.sort_unstable();
     places.dedup();
+    let here = Here::of_this_process();
     let stale = |entry: &fs::DirEntry| {
-        entry.file_name().to_str().and_then(GroupOwner::of).is_some_and(|owner| owner.is_gone())
+        entry.file_name().to_str().and_then(GroupOwner::of).is_some_and(|owner| owner.is_gone(&here))
     };
     let mut swept = SweptCgroups::default();
     for entry in places.into_iter().flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten()) {

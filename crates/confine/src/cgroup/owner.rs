@@ -1,5 +1,6 @@
 //! Who made a group: its name says so, and whether that process still lives can be checked.
 
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, io};
@@ -54,10 +55,23 @@ impl GroupOwner {
     }
 
     /// Returns whether the owner is known to be gone. In another PID or time namespace that cannot be known.
-    pub(super) fn is_gone(&self) -> bool {
-        namespace("pid").is_ok_and(|here| here == self.namespace)
-            && namespace("time").unwrap_or_default() == self.time
+    pub(super) fn is_gone(&self, here: &Here) -> bool {
+        here.namespace == Some(self.namespace)
+            && here.time == self.time
             && started(self.pid) != Some(self.started)
+    }
+}
+
+/// From where owners are looked at.
+pub(super) struct Here {
+    namespace: Option<u64>,
+    time: u64,
+}
+
+impl Here {
+    /// Returns the namespaces of this process.
+    pub(super) fn of_this_process() -> Self {
+        Self { namespace: namespace("pid").ok(), time: namespace("time").unwrap_or_default() }
     }
 }
 
@@ -68,7 +82,11 @@ fn namespace(kind: &str) -> io::Result<u64> {
 /// Reads the start time of a process, field 22 of `/proc/<pid>/stat`; the second is a name in parentheses that may hold
 /// anything.
 fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // One read is enough, and there may be hundreds of groups: 52 fields, most of them short.
+    let mut buffer = [0; 2048];
+    let length =
+        fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut buffer)).ok()?;
+    let stat = &buffer[..length];
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
     let fields = std::str::from_utf8(&stat[after_name..]).ok()?;
     fields.split_ascii_whitespace().nth(19)?.parse().ok()
@@ -83,21 +101,22 @@ mod tests {
         let owner = GroupOwner::current().unwrap();
         assert_eq!(GroupOwner::of(&owner.new_name()), Some(owner));
         assert_ne!(owner.new_name(), owner.new_name());
-        assert!(!owner.is_gone());
+        assert!(!owner.is_gone(&Here::of_this_process()));
     }
 
     #[test]
     fn a_later_process_with_the_same_number_is_not_the_owner() {
         let owner = GroupOwner::current().unwrap();
-        assert!(GroupOwner { started: owner.started - 1, ..owner }.is_gone());
+        assert!(GroupOwner { started: owner.started - 1, ..owner }.is_gone(&Here::of_this_process()));
     }
 
     #[test]
     fn nobody_is_gone_from_a_namespace_that_cannot_be_seen() {
         let dead = GroupOwner { started: 0, ..GroupOwner::current().unwrap() };
-        assert!(dead.is_gone(), "the control");
-        assert!(!GroupOwner { namespace: 1, ..dead }.is_gone());
-        assert!(!GroupOwner { time: 1, ..dead }.is_gone());
+        let here = Here::of_this_process();
+        assert!(dead.is_gone(&here), "the control");
+        assert!(!GroupOwner { namespace: 1, ..dead }.is_gone(&here));
+        assert!(!GroupOwner { time: 1, ..dead }.is_gone(&here));
     }
 
     #[test]

@@ -32,7 +32,9 @@ use crate::host::identity::Identity;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
-use crate::state::record::{Kept, Placed, Record, RecordError, RecordVersion, Remembered, RunId, Runs};
+use crate::state::record::{
+    Kept, LivingRuns, Placed, Record, RecordError, RecordVersion, Remembered, RunId, Runs,
+};
 use crate::state::walk_cache::Walks;
 
 mod beside;
@@ -94,7 +96,7 @@ impl<'a> Boundaries<'a> {
             remedy: None,
         };
         // Whatever another agent makes before this looks is of a run that lives now, or will in a moment.
-        let mut living = Vec::new();
+        let mut living = LivingRuns::default();
         runs.add_living(&mut living).map_err(recorded)?;
         let hidden = hidden::find(plan, caller)?;
         for (boundary, hidden) in plan.boundaries.iter().zip(hidden) {

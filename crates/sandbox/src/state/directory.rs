@@ -175,6 +175,22 @@ impl StateDir {
         self.content_held(name, &file, holder)
     }
 
+    /// Returns whether somebody holds a file, see [`StateDir::write_held`].
+    pub(crate) fn is_held(&self, name: &str) -> Result<bool, StateError> {
+        let _acting = self.acting(name)?;
+        Ok(self.existing(name)?.is_some_and(|file| matches!(holder(&file), Holder::Lives)))
+    }
+
+    /// Reads the first bytes of a file, as many at most; `None` where there is none.
+    pub(crate) fn read_start(&self, name: &str, length: usize) -> Result<Option<Vec<u8>>, StateError> {
+        let _acting = self.acting(name)?;
+        let Some(file) = self.existing(name)? else { return Ok(None) };
+        let mut start = vec![0; length];
+        let read = rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut start[..]));
+        start.truncate(read.map_err(|errno| self.failed("read", name, errno.into()))?);
+        Ok(Some(start))
+    }
+
     /// Reads the same unless somebody holds it: `None`, too, where somebody does.
     pub(crate) fn read_left(&self, name: &str) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
         let _acting = self.acting(name)?;

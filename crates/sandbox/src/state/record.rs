@@ -4,15 +4,17 @@
 //! alike in every namespace of processes and time.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use policy::plan::{FileId, Protect};
 use rustix::fs::CWD;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 pub(crate) use self::unread::UnreadRecord;
 use self::unread::hosts;
@@ -119,6 +121,47 @@ pub struct Kept<'a> {
     file: Option<String>,
     stays: Cell<bool>,
     lock: Option<Lock>,
+}
+
+/// Runs whose clients live. There may be hundreds with the same long list of protected paths, which is read once.
+#[derive(Debug, Default)]
+pub(crate) struct LivingRuns {
+    pub(crate) runs: Vec<LivingRun>,
+    /// Rules, by how a record writes them.
+    rules: HashMap<Box<str>, Arc<Protect>>,
+}
+
+/// What a run beside another one is to that.
+#[derive(Debug)]
+pub(crate) struct LivingRun {
+    id: RunId,
+    pub(crate) boundaries: Vec<Remembered>,
+    pub(crate) protect: Arc<Protect>,
+}
+
+/// A [`Record`], of which the rules are not read yet.
+#[derive(Deserialize)]
+struct LivingRecord<'a> {
+    #[serde(rename = "version")]
+    _version: RecordVersion,
+    id: RunId,
+    owner: u32,
+    client: Client,
+    boundaries: Vec<Remembered>,
+    #[serde(borrow)]
+    protect: &'a RawValue,
+}
+
+impl LivingRuns {
+    /// Returns the rules that a record has written; `None` where they are none.
+    fn rules(&mut self, text: &RawValue) -> Option<Arc<Protect>> {
+        if let Some(known) = self.rules.get(text.get()) {
+            return Some(Arc::clone(known));
+        }
+        let rules: Arc<Protect> = Arc::new(serde_json::from_str(text.get()).ok()?);
+        self.rules.insert(text.get().into(), Arc::clone(&rules));
+        Some(rules)
+    }
 }
 
 /// What was found among the records.
@@ -234,20 +277,21 @@ impl Runs {
         Ok(swept)
     }
 
-    /// Adds the records whose clients live to those that are known already, as far as they can be read.
-    pub(crate) fn add_living(&self, living: &mut Vec<Record>) -> Result<(), RecordError> {
-        let known: HashSet<String> = living.iter().map(|record| file_name(&record.id)).collect();
+    /// Adds the runs whose clients live to those that are known already, as far as their records can be read.
+    pub(crate) fn add_living(&self, living: &mut LivingRuns) -> Result<(), RecordError> {
+        let known: HashSet<String> = living.runs.iter().map(|run| file_name(&run.id)).collect();
         let is_new = |name: &String| is_record(name) && !known.contains(name);
         for name in self.0.names()?.into_iter().filter(is_new) {
             let Ok(Some((text, holder))) = self.0.read_held(&name) else { continue };
-            let Ok(record) = serde_json::from_slice::<Record>(&text) else { continue };
+            let Ok(record) = serde_json::from_slice::<LivingRecord<'_>>(&text) else { continue };
             let lives = match holder {
                 Holder::Lives => true,
                 Holder::Unknown => !record.client.is_dead(),
                 Holder::Gone => false,
             };
+            let Some(protect) = living.rules(record.protect) else { continue };
             if lives && record.owner == self.0.owner().uid {
-                living.push(record);
+                living.runs.push(LivingRun { id: record.id, boundaries: record.boundaries, protect });
             }
         }
         Ok(())

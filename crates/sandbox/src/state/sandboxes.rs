@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::clock::now_ms;
 use crate::host::identity::Identity;
-use crate::state::directory::{Holder, Lock, StateDir, StateError};
+use crate::state::directory::{Lock, StateDir, StateError};
 use crate::state::event::{BirthOrigin, Death, DeathCause, EventKind, SandboxEvent};
 use crate::state::journal::{Journal, Recorded};
 use crate::state::pool::PoolStart;
@@ -37,6 +37,10 @@ const NAMES: &str = ".names";
 
 /// The files of a sandbox.
 const RECORD: &str = "record.json";
+
+/// How many bytes of a record have its name: what stands before that is of known length.
+const NAMED_WITHIN: usize = 512;
+
 const ALIVE: &str = "alive";
 const CONTROL: &str = "control";
 pub(crate) const NOTE: &str = "note";
@@ -247,13 +251,18 @@ impl Sandboxes {
         Ok(all.into_iter().min_by_key(|found| found.record.created))
     }
 
-    /// Returns whether a sandbox may have this name. There may be hundreds, and to parse all of every record would take most of the time.
+    /// Returns whether a sandbox may have this name. There may be hundreds, and to read all of every record would take most of the time: the
+    /// name stands near its start.
     fn may_have_name(&self, id: &RunId, name: &str) -> bool {
         let directory = self.0.existing_within(id.as_str()).ok().flatten();
-        let text = directory.and_then(|directory| directory.read(RECORD).ok().flatten());
+        let text = directory.and_then(|directory| directory.read_start(RECORD, NAMED_WITHIN).ok().flatten());
         // Nothing in a name is written otherwise in JSON.
         let quoted = format!("\"{name}\"");
-        text.is_some_and(|text| String::from_utf8_lossy(&text).contains(&quoted))
+        text.is_some_and(|text| {
+            let text = String::from_utf8_lossy(&text);
+            // One that is written otherwise is read whole.
+            text.contains(&quoted) || !text.contains("\"name\":")
+        })
     }
 
     /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is none.
@@ -369,7 +378,7 @@ impl Sandboxes {
 
 /// Returns whether somebody holds the sandbox of this directory: its PID 1, or whoever makes it.
 fn is_held(directory: &StateDir) -> Result<bool, StateError> {
-    Ok(matches!(directory.read_held(ALIVE)?, Some((_, Holder::Lives))))
+    directory.is_held(ALIVE)
 }
 
 /// Returns what PID 1 of the sandbox of this directory has written about itself. It is data from a stranger: what makes no sense is nothing.

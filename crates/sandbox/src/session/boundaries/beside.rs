@@ -9,11 +9,11 @@ use crate::boundary::root::open_resolved;
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::Identity;
-use crate::state::record::{Record, Remembered};
+use crate::state::record::{LivingRuns, Remembered};
 
 /// Adopts what the records of runs that live say of the same directories. The records are this user's own, and may say anything.
-pub(crate) fn take_over(own: &mut Remembered, protect: &Protect, living: &[Record], user: Identity) {
-    let all = living.iter().flat_map(|record| record.boundaries.iter().map(|one| (one, &record.protect)));
+pub(crate) fn take_over(own: &mut Remembered, protect: &Protect, living: &LivingRuns, user: Identity) {
+    let all = living.runs.iter().flat_map(|run| run.boundaries.iter().map(|one| (one, &*run.protect)));
     let mut others: Vec<Other<'_>> = all
         .filter_map(|(one, protect)| {
             Some(Other { overlap: overlap(own, one, user)?, baseline: &one.baseline, protect })
