@@ -6,6 +6,7 @@ mod chains;
 mod detection;
 mod ends;
 mod git;
+mod git_annex;
 mod git_applied;
 mod git_data;
 mod git_elsewhere;

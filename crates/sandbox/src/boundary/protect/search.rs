@@ -27,6 +27,7 @@ use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
+mod annex;
 mod beyond;
 mod configured;
 mod data;
@@ -94,6 +95,7 @@ pub fn mounts_until(
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
         data_ahead: Vec::new(),
+        annexes: Vec::new(),
         levels: 0,
         work_trees: Vec::new(),
         named_trees: BTreeSet::new(),
@@ -126,6 +128,7 @@ pub fn mounts_until(
     search.behind_links(walk);
     search.all_ahead();
     search.beyond(walk);
+    search.annexes();
     search.check_work_trees(walk);
     search.check_sources();
     search.staged();

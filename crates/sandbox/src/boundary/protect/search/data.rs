@@ -39,14 +39,26 @@ impl Search<'_> {
     /// Where nobody but git has anything to do there, what it does not make is noted.
     pub(crate) fn unlisted(&mut self, git: &Path, is_gits_alone: bool) {
         let Ok(root) = beneath::directory(self.root, git) else { return };
+        if !self.unlisted_in(&root, git, is_gits_alone, vec![PathBuf::new()]) {
+            self.reach.forget(&self.base);
+        }
+    }
+
+    /// Goes through directories of git's data like [`Self::unlisted`]. Returns whether there was time for all of them.
+    pub(super) fn unlisted_in(
+        &mut self,
+        root: &OwnedFd,
+        git: &Path,
+        is_gits_alone: bool,
+        mut ahead: Vec<PathBuf>,
+    ) -> bool {
         // The name of a submodule may lead through the data of another one.
         let is_module = self.seen_from_repository(git) == Path::new(MODULE);
-        let mut ahead = vec![PathBuf::new()];
         while let Some(directory) = ahead.pop() {
-            let Some(entries) = self.entries_of_data(&root, git, &directory) else { continue };
+            let Some(entries) = self.entries_of_data(root, git, &directory) else { continue };
             // The listing ends early too.
             if self.is_out_of_time() {
-                return self.reach.forget(&self.base);
+                return false;
             }
             if directory != Path::new("") {
                 if self.is_repository_in_data(&git.join(&directory), &entries) {
@@ -63,10 +75,11 @@ impl Search<'_> {
                 let path = directory.join(name);
                 match kind {
                     FileType::Directory if is_searched_elsewhere(&path) => {}
+                    FileType::Directory if is_annex(&path) => self.put_off(git, path, is_gits_alone),
                     FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
                     FileType::Directory => {}
                     _ if is_listed || self.in_git.contains(&path) || is_searched_elsewhere(&path) => {}
-                    FileType::Symlink if is_reference(&root, &path) => {}
+                    FileType::Symlink if is_reference(root, &path) => {}
                     FileType::Symlink => {
                         let link = self.unlisted_one(git, &path);
                         self.loose.insert(link);
@@ -75,7 +88,7 @@ impl Search<'_> {
                     FileType::RegularFile => {
                         // Only what lies right in it has such a name.
                         let is_linked =
-                            path.to_str().is_some_and(layout::is_written_in_place) && has_names(&root, &path);
+                            path.to_str().is_some_and(layout::is_written_in_place) && has_names(root, &path);
                         if is_linked || repository::is_hostile_reference(&path) {
                             self.note_strange(git, &path);
                         }
@@ -89,6 +102,7 @@ impl Search<'_> {
                 }
             }
         }
+        true
     }
 
     /// Goes through a directory of objects that another one borrows from, for links and what git would wait for. Returns whether a link leads
@@ -153,10 +167,7 @@ impl Search<'_> {
         let is_classified =
             directory == Path::new("") || directory == Path::new("info") || directory.starts_with("refs");
         let matters = |name: &OsStr, kind: FileType| {
-            is_classified
-                || kind != FileType::RegularFile
-                || name_lists(directory, name)
-                || SIGNS.iter().chain(&OBEYED).any(|sign| name == *sign)
+            is_classified || kind != FileType::RegularFile || name_lists(directory, name) || is_sign(name)
         };
         let list = || {
             let listing = beneath::listing(root, directory)?;
@@ -169,7 +180,12 @@ impl Search<'_> {
             Ok(entries) => Some(entries),
             Err(Errno::NOENT | Errno::NOTDIR) => None,
             Err(errno) => {
-                self.unreadable(&base.join(directory), errno);
+                let path = base.join(directory);
+                if self.reach.is_beyond(&path) {
+                    self.hidden_beyond.insert(path);
+                } else {
+                    self.unreadable(&path, errno);
+                }
                 None
             }
         }
@@ -288,6 +304,11 @@ impl Search<'_> {
     }
 }
 
+/// Returns whether a name is one by which git knows a repository, or of what it obeys in one.
+pub(super) fn is_sign(name: &OsStr) -> bool {
+    SIGNS.iter().chain(&OBEYED).any(|sign| name == *sign)
+}
+
 /// Returns whether a link is the form of a reference that git makes with `core.preferSymlinkRefs`: it takes the text for
 /// a name, and follows no such link.
 fn is_reference(root: &OwnedFd, path: &Path) -> bool {
@@ -319,16 +340,16 @@ fn has_names(root: &OwnedFd, path: &Path) -> bool {
     beneath::stat(root, path).is_ok_and(|stat| stat.st_nlink > 1)
 }
 
-/// Returns whether a directory is one of many that hold objects and nothing else: of git itself, or of git-annex. Those
-/// of git-lfs are few, and are copied through links. The last search goes into those of git: the next command could move
-/// a directory out of there.
+/// Returns whether a directory is one of many that hold objects of git and nothing else. Those of git-lfs are few, and are
+/// copied through links. The last search goes into them: the next command could move a directory out of there.
 fn is_spread(path: &Path, extent: Extent) -> bool {
     let names: Vec<&[u8]> = path.iter().map(OsStr::as_bytes).collect();
-    match names.as_slice() {
-        [b"objects", name] => {
-            extent == Extent::Bounded && name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
-        }
-        [b"annex", b"objects", name] => name.len() <= MAX_SPREAD_LENGTH,
-        _ => false,
-    }
+    matches!(names.as_slice(), [b"objects", name]
+        if extent == Extent::Bounded && name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Returns whether a directory is one of many in which git-annex has a directory for each file.
+fn is_annex(path: &Path) -> bool {
+    let names: Vec<&[u8]> = path.iter().map(OsStr::as_bytes).collect();
+    matches!(names.as_slice(), [b"annex", b"objects", name] if name.len() <= MAX_SPREAD_LENGTH)
 }
