@@ -94,6 +94,8 @@ const EXAMPLES: &[Example] = &[
     (".git/lazygit.yml", ".git/lazygit.yml", "customCommands:\n  - command: evil", ""),
     (".git/lazygit.yml", ".git/modules/a/lazygit.yml", "git:\n  paging:\n    pager: evil", ""),
     (".git/annex/ssh_config", ".git/annex/ssh_config", "ProxyCommand evil", ""),
+    (".git/crypt", ".git/crypt/transcrypt", "#!/usr/bin/env bash", ""),
+    (".git/crypt", ".git/modules/a/crypt/clean", "#!/usr/bin/env bash", ""),
     (".git/arc/config", ".git/arc/config", "{\"load\": [\"evil\"]}", ""),
     (".git/arc/config", ".git/worktrees/a/arc/config", "{\"load\": [\"evil\"]}", ""),
     (".git/glab-cli/config.yml", ".git/glab-cli/config.yml", "editor: evil", ""),

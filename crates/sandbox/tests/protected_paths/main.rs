@@ -14,6 +14,7 @@ mod git_named;
 mod git_obeys;
 mod git_settings;
 mod git_staged;
+mod git_tools;
 mod git_worktrees;
 mod known;
 mod listed;

@@ -54,6 +54,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         BY_PLACE,
     ),
     read_only(".git/config.worktree", "git", "the same, for one worktree", "git-worktree(1)", BY_PLACE),
+    read_only(".git/crypt", "git, by transcrypt", "runs the filter in it", "transcrypt, README", RUN),
     read_only(
         ".git/glab-cli/config.yml",
         "glab",

@@ -38,6 +38,7 @@ mod modules;
 mod outside;
 mod outward;
 pub(crate) mod pointers;
+mod programs;
 pub(crate) mod progress;
 mod resolve;
 mod staged;
@@ -96,6 +97,7 @@ pub fn mounts_until(
         ahead: Vec::new(),
         data_ahead: Vec::new(),
         annexes: Vec::new(),
+        left_to_examine: programs::MAX_EXAMINED,
         levels: 0,
         work_trees: Vec::new(),
         named_trees: BTreeSet::new(),

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, Link};
 use crate::boundary::protect::path_list::{ListContent, MAX_HIDDEN, PathList};
+use crate::boundary::protect::search::programs::is_of_unknown_tool;
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::MODULE;
 use crate::boundary::protect::search::progress::{Ahead, Search, read_up_to};
@@ -54,8 +55,12 @@ impl Search<'_> {
     ) -> bool {
         // The name of a submodule may lead through the data of another one.
         let is_module = self.seen_from_repository(git) == Path::new(MODULE);
+        let mut work_trees = Vec::new();
         while let Some(directory) = ahead.pop() {
-            let Some(entries) = self.entries_of_data(root, git, &directory) else { continue };
+            let may_have_programs = is_gits_alone && is_of_unknown_tool(&directory);
+            let Some(entries) = self.entries_of_data(root, git, &directory, may_have_programs) else {
+                continue;
+            };
             // The listing ends early too.
             if self.is_out_of_time() {
                 return false;
@@ -71,6 +76,11 @@ impl Search<'_> {
             }
             // What is on the list is classified as such with all that is in it. A repository in it is one all the same.
             let is_listed = directory.ancestors().any(|above| self.in_git.contains(above));
+            if entries.iter().any(|(name, _)| name == ".git") {
+                work_trees.push(directory.clone());
+            }
+            let has_programs =
+                may_have_programs && !is_listed && !work_trees.iter().any(|tree| directory.starts_with(tree));
             for (name, kind) in entries {
                 let path = directory.join(name);
                 match kind {
@@ -84,6 +94,7 @@ impl Search<'_> {
                         let link = self.unlisted_one(git, &path);
                         self.loose.insert(link);
                     }
+                    FileType::RegularFile if has_programs => self.program_in_data(root, git, &path),
                     _ if is_gits_alone && !layout::is_known_file(&path) => self.note_strange(git, &path),
                     FileType::RegularFile => {
                         // Only what lies right in it has such a name.
@@ -112,7 +123,7 @@ impl Search<'_> {
         let mut leads_out = false;
         let mut ahead = vec![PathBuf::new()];
         while let Some(directory) = ahead.pop() {
-            let Some(entries) = self.entries_of_data(&root, objects, &directory) else { continue };
+            let Some(entries) = self.entries_of_data(&root, objects, &directory, false) else { continue };
             for (name, kind) in entries {
                 if self.is_out_of_time() {
                     return leads_out;
@@ -155,17 +166,20 @@ impl Search<'_> {
         self.unexpected.insert(unexpected);
     }
 
-    /// Lists the entries of a directory of git's data beneath `base` that may matter; `None` where there is none, or where it cannot be
-    /// read, which is noted.
+    /// Lists the entries of a directory of git's data beneath `base` that may matter, or all; `None` where there is none, or where it
+    /// cannot be read, which is noted.
     fn entries_of_data(
         &mut self,
         root: &OwnedFd,
         base: &Path,
         directory: &Path,
+        all_matter: bool,
     ) -> Option<Vec<(OsString, FileType)>> {
         // Elsewhere all files are data.
-        let is_classified =
-            directory == Path::new("") || directory == Path::new("info") || directory.starts_with("refs");
+        let is_classified = all_matter
+            || directory == Path::new("")
+            || directory == Path::new("info")
+            || directory.starts_with("refs");
         let matters = |name: &OsStr, kind: FileType| {
             is_classified || kind != FileType::RegularFile || name_lists(directory, name) || is_sign(name)
         };

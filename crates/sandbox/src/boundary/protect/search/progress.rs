@@ -65,6 +65,8 @@ pub(super) struct Search<'a> {
     pub(super) data_ahead: Vec<DataAhead>,
     /// Directories of git-annex' objects that are still to be looked at.
     pub(super) annexes: Vec<Annex>,
+    /// How many more files are examined for whether they are programs.
+    pub(super) left_to_examine: usize,
     /// How many directories of git's data have led to the one that is searched at the moment.
     pub(super) levels: u32,
     pub(super) work_trees: Vec<WorkTree>,
