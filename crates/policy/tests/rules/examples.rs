@@ -65,6 +65,7 @@ const EXAMPLES: &[Example] = &[
     (".gitreview", ".gitreview", "[gerrit]\nhost=evil.example\n", ""),
     (".lfsconfig", ".lfsconfig", "[lfs]\nurl = http://evil/", "[lfs]\nlocksverify = false"),
     (".lfsconfig", ".lfsconfig", "[remote \"o\"]\nlfsurl = http://evil/", ""),
+    ("nbdime_config.json", "nbdime_config.json", "{\"Web\": {\"browser\": \"evil %s\"}}", ""),
     (".b4-config", ".b4-config", "[b4]\nprep-perpatch-check-cmd = evil", ""),
     (".husky", ".husky/pre-commit", "evil", ""),
     (".husky", ".husky/_/h", "evil", ""),

@@ -193,6 +193,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "git-lfs-config(5)",
         &[("", ContentRule::GitConfig)],
     ),
+    read_only(
+        "nbdime_config.json",
+        "nbdime, also as a difftool and mergetool of git",
+        "runs the browser that it names",
+        "nbdime, \"Configuration\"",
+        RUN,
+    ),
     read_only(".b4-config", "b4", "runs the checks and commands that it names", "b4, \"Configuration\"", RUN),
     read_only(".arcconfig", "Arcanist", "loads the libraries that it names", ARC, RUN),
     read_only(".arclint", "Arcanist", "runs the linters that it names", ARC, RUN),
