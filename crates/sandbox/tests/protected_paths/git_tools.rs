@@ -83,3 +83,29 @@ fn a_new_program_in_the_directory_of_a_tool_is_moved_aside() {
     let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
     assert_eq!(moved, [PathBuf::from(".git/own/other")]);
 }
+
+#[test]
+fn what_repo_runs_and_the_repositories_that_it_keeps_are_read_only() {
+    let boundary = Boundary::new();
+    let data = [".repo/manifests.git", ".repo/projects/frameworks/base.git", ".repo/projects/a/b/c.git"];
+    for data in data {
+        boundary.bare(data);
+    }
+    boundary
+        .write(".repo/repo/main.py", "import sys\n")
+        .directory(".repo/manifests")
+        .link("../manifests.git", ".repo/manifests/.git")
+        .directory("frameworks/base")
+        .link("../../.repo/projects/frameworks/base.git", "frameworks/base/.git")
+        .directory("c")
+        .link("../.repo/projects/a/b/c.git", "c/.git");
+    let read_only = boundary.read_only();
+    let repositories = data.iter().flat_map(|data| ["config", "hooks"].map(|name| format!("{data}/{name}")));
+    for path in repositories.chain([".repo/repo".to_owned()]) {
+        assert!(read_only.contains(&path), "{path}: {read_only:?}");
+    }
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.write(".repo/repo/main.py", "import sys\n").write(".repo/manifest.xml", "<manifest/>\n");
+    assert!(boundary.paths(&baseline).contains(&".repo/repo".to_owned()));
+}
