@@ -101,6 +101,8 @@ const EXAMPLES: &[Example] = &[
     (".git/annex/ssh_config", ".git/annex/ssh_config", "ProxyCommand evil", ""),
     (".git/crypt", ".git/crypt/transcrypt", "#!/usr/bin/env bash", ""),
     (".git/crypt", ".git/modules/a/crypt/clean", "#!/usr/bin/env bash", ""),
+    (".git/gitweb", ".git/gitweb/gitweb_config.perl", "system('evil');", ""),
+    (".git/gitweb", ".git/gitweb/gitweb.py", "import os", ""),
     (".git/arc/config", ".git/arc/config", "{\"load\": [\"evil\"]}", ""),
     (".git/arc/config", ".git/worktrees/a/arc/config", "{\"load\": [\"evil\"]}", ""),
     (".git/glab-cli/config.yml", ".git/glab-cli/config.yml", "editor: evil", ""),

@@ -56,6 +56,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".git/config.worktree", "git", "the same, for one worktree", "git-worktree(1)", BY_PLACE),
     read_only(".git/crypt", "git, by transcrypt", "runs the filter in it", "transcrypt, README", RUN),
     read_only(
+        ".git/gitweb",
+        "git instaweb",
+        "runs the scripts in it, and loads the configuration of the server",
+        "git-instaweb(1), gitweb.conf(5)",
+        &[("pid", ContentRule::Harmless), ("*", ContentRule::Run)],
+    ),
+    read_only(
         ".git/glab-cli/config.yml",
         "glab",
         "runs the editor, pager and browser that it names",
