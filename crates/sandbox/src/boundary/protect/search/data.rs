@@ -137,7 +137,7 @@ impl Search<'_> {
                 let place = objects.join(&path);
                 match kind {
                     FileType::Directory if !is_spread(&in_git, self.extent) => ahead.push(path),
-                    FileType::RegularFile if !layout::lists_packs(&path) => {}
+                    FileType::RegularFile if !layout::lists_packs(&path) && !layout::lists_graphs(&path) => {}
                     FileType::RegularFile => {
                         let list = PathList::read(self.root, objects, &path, || ObjectFormat::Sha1);
                         self.path_lists.extend(list);
@@ -335,7 +335,8 @@ fn is_reference(root: &OwnedFd, path: &Path) -> bool {
 fn name_lists(directory: &Path, name: &OsStr) -> bool {
     let is_of_packs =
         matches!(name.as_bytes(), [b'm', b'u', ..]) && layout::lists_packs(&directory.join(name));
-    is_of_packs || name == "tables.list" && directory.ends_with("reftable")
+    let is_of_graphs = name == "commit-graph-chain" && layout::lists_graphs(&directory.join(name));
+    is_of_packs || is_of_graphs || name == "tables.list" && directory.ends_with("reftable")
 }
 
 /// Returns whether a directory of git's data is searched for repositories by itself.
