@@ -109,3 +109,23 @@ fn what_repo_runs_and_the_repositories_that_it_keeps_are_read_only() {
     boundary.write(".repo/repo/main.py", "import sys\n").write(".repo/manifest.xml", "<manifest/>\n");
     assert!(boundary.paths(&baseline).contains(&".repo/repo".to_owned()));
 }
+
+#[test]
+fn a_file_behind_an_option_of_a_command_is_read_only() {
+    let attacked = || {
+        let (boundary, _) = committed();
+        // Whatever ssh would connect to, its configuration has it run a program first.
+        git(&boundary.host, &["config", "core.sshCommand", "sh -f -- sshconf"]);
+        git(&boundary.host, &["config", "filter.x.clean", "ed -s -p name work"]);
+        boundary.write("sshconf", "touch obeyed\n").directory("name");
+        boundary
+    };
+    let boundary = attacked();
+    git(&boundary.host, &["ls-remote", "ssh://example.invalid/x"]);
+    assert!(boundary.host.join("obeyed").exists(), "the control: git runs it");
+    git(&boundary.host, &["config", "core.sshCommand", "ssh -F sshconf"]);
+    let read_only = boundary.read_only();
+    assert!(read_only.contains(&"sshconf".to_owned()), "{read_only:?}");
+    // What no program takes for a file stays as it is.
+    assert!(!read_only.iter().any(|one| one == "name" || one == "work"), "{read_only:?}");
+}
