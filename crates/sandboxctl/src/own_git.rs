@@ -176,8 +176,9 @@ impl NamedPaths<'_> {
                     self.in_trees.extend(path.to_str().and_then(|path| path.parse().ok()));
                 }
             }
-            // Which work tree and which remotes there are, each repository says for itself.
-            Reference::WorkTree(_) | Reference::Repository(_) => {}
+            // Which work tree and which remotes there are, each repository says for itself. A word behind an option would be looked for in
+            // every repository.
+            Reference::WorkTree(_) | Reference::Repository(_) | Reference::File(_) => {}
         }
         None
     }

@@ -1,5 +1,5 @@
-//! Files in which git keeps the names of other files of its own, beside them: an index of several packs, see gitformat-pack(5), and the
-//! list of tables of references, see the documentation of reftable. Git takes a name as a path, reads what it finds there, and removes it
+//! Files in which git keeps the names of other files of its own, beside them: an index of several packs, see gitformat-pack(5), the
+//! list of tables of references, see the documentation of reftable, and that of graphs of commits, see gitformat-commit-graph(5). Git takes a name as a path, reads what it finds there, and removes it
 //! once it has put it together with others.
 
 use std::ffi::OsStr;
@@ -72,6 +72,13 @@ pub fn table_elsewhere(list: &[u8]) -> Option<PathBuf> {
     lines.find(|line| !is_name(line)).map(path)
 }
 
+/// Returns a line in a list of graphs of commits that is no number. Git reads the number at its beginning, and takes all of it for a
+/// part of the name of a file.
+pub fn graph_elsewhere(list: &[u8]) -> Option<PathBuf> {
+    let mut lines = list.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.find(|line| !line.iter().all(u8::is_ascii_hexdigit)).map(path)
+}
+
 /// Returns whether it is the name of a file beside the one that names it.
 fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0)
@@ -136,5 +143,13 @@ mod tests {
     fn tables_of_references_are_beside_their_list() {
         assert_eq!(table_elsewhere(b"0x000000000001-0x000000000002-a1b2c3.ref\n"), None);
         assert_eq!(table_elsewhere(b"a.ref\n../../b.ref\n"), Some("../../b.ref".into()));
+    }
+
+    #[test]
+    fn graphs_of_commits_are_beside_their_list() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(graph_elsewhere(format!("{id}\n{id}\n").as_bytes()), None);
+        let outside = format!("{id}/../../../../outer");
+        assert_eq!(graph_elsewhere(format!("{id}\n{outside}\n").as_bytes()), Some(outside.into()));
     }
 }

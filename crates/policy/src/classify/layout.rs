@@ -93,6 +93,11 @@ pub fn lists_packs(path: &Path) -> bool {
     })
 }
 
+/// Returns whether a file is a list of graphs of commits, in git's data or in a directory of objects.
+pub fn lists_graphs(path: &Path) -> bool {
+    path.strip_prefix("objects").unwrap_or(path) == Path::new("info/commit-graphs/commit-graph-chain")
+}
+
 /// Returns whether a file, while it is no part of the work tree, has git show less of it, or something else.
 pub fn is_view(path: &Path) -> bool {
     ["info/attributes", "info/exclude", "info/grafts", "shallow"].iter().any(|view| path == Path::new(view))

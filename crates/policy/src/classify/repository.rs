@@ -65,8 +65,10 @@ fn is_hostile(name: &[u8]) -> bool {
 /// wherever it says, in its own data. What reads as an option is none either: git and programs hand it on as a word of a command.
 pub fn leads_out(content: &[u8]) -> Option<&Path> {
     let content = until_nul(content);
-    if content.starts_with(b"-") {
-        return content.split(|byte| *byte == b'\n').next().and_then(path);
+    // `git bisect` drops the space before it, of which lines are a part.
+    let word = content.trim_ascii_start();
+    if word.starts_with(b"-") {
+        return word.split(|byte| *byte == b'\n').next().and_then(path);
     }
     let name = content.strip_prefix(b"ref:")?.trim_ascii();
     (!is_reference_name(name)).then(|| Path::new(OsStr::from_bytes(name)))
@@ -180,6 +182,8 @@ mod tests {
             ("ref: refs/tags/-x", "refs/tags/-x"),
             ("--output=x\n", "--output=x"),
             ("-f", "-f"),
+            (" --force\n", "--force"),
+            ("\n\t-f\n", "-f"),
         ] {
             assert_eq!(leads_out(outside.as_bytes()), Some(Path::new(target)), "{outside}");
         }

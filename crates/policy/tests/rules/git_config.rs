@@ -319,6 +319,7 @@ fn what_a_configuration_of_git_names_is_known() {
     let hooks = |path: &str| Reference::Hooks(path.into());
     let configuration = |path: &str| Reference::Configuration(path.into());
     let program = |path: &str| Reference::Program(path.into());
+    let file = |path: &str| Reference::File(path.into());
     let repository = |path: &str| Reference::Repository(path.into());
     for (config, named) in [
         ("[core]\n\thooksPath = .githooks\n", vec![hooks(".githooks")]),
@@ -329,6 +330,18 @@ fn what_a_configuration_of_git_names_is_known() {
         ("[includeIf \"gitdir:/x/\"]\npath = ../a\n", vec![configuration("../a")]),
         ("[core]\nfsmonitor = tools/watch\n", vec![program("tools/watch")]),
         ("[core]\nsshCommand = ssh -F ./ssh.conf\n", vec![program("./ssh.conf")]),
+        ("[core]\nsshCommand = ssh -v -F sshconf -p 22\n", vec![file("sshconf")]),
+        ("[core]\neditor = vim -u settings\n", vec![file("settings")]),
+        ("[core]\neditor = emacs -nw --load=settings\n", vec![file("settings")]),
+        ("[gpg]\nprogram = gpg --options settings\n", vec![file("settings")]),
+        ("[credential]\nhelper = cache --timeout 3600\n", vec![]),
+        ("[core]\neditor = code --wait -- file\n", vec![]),
+        (
+            "[core]\neditor = node --require=./hook x\n",
+            ["./hook", "--require=./hook", "./hook.js", "./hook.node", "x", "x.js", "x.node"]
+                .map(program)
+                .into(),
+        ),
         ("[filter \"x\"]\nclean = node scripts/clean.js %f\n", vec![program("scripts/clean.js")]),
         ("[filter \"x\"]\nclean = python3 fmt.py\n", vec![program("fmt.py")]),
         (

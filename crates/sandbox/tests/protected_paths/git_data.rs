@@ -592,14 +592,14 @@ fn a_link_in_the_place_of_more_alternates_is_moved_aside() {
 #[test]
 fn a_program_that_only_a_shell_finds_is_read_only() {
     let (boundary, _) = committed();
-    boundary.write(".git/crypt/clean", "cat").write("my tools/fmt.sh", "cat").write("tools/f.sh", "cat");
+    boundary.write(".git/own/clean", "cat").write("my tools/fmt.sh", "cat").write("tools/f.sh", "cat");
     boundary.write(
         ".git/config",
-        "[filter \"a\"]\n\tclean = \"\\\"$(git rev-parse --git-common-dir)\\\"/crypt/clean %f\"\n\tsmudge = 'my tools/fmt.sh'\n\
+        "[filter \"a\"]\n\tclean = \"\\\"$(git rev-parse --git-common-dir)\\\"/own/clean %f\"\n\tsmudge = 'my tools/fmt.sh'\n\
          \tprocess = \"\\\"$PWD\\\"/tools/f.sh\"\n",
     );
     let read_only = boundary.read_only();
-    for path in [".git/crypt/clean", "my tools/fmt.sh", "tools/f.sh"] {
+    for path in [".git/own/clean", "my tools/fmt.sh", "tools/f.sh"] {
         assert!(read_only.iter().any(|one| one == path), "{path}: {read_only:?}");
     }
 }

@@ -170,6 +170,53 @@ fn an_index_of_packs_names_none_elsewhere() {
     assert_eq!(boundary.compare(&baseline), []);
 }
 
+/// Has a list of graphs of commits name one out of the boundary, which git takes away from there when it puts another one on top.
+fn graph_outside(boundary: &Boundary) -> PathBuf {
+    let graphs = boundary.host.join(".git/objects/info/commit-graphs");
+    let chain = graphs.join("commit-graph-chain");
+    let number = fs::read_to_string(&chain).unwrap().trim().to_owned();
+    let outer = boundary.host.with_file_name("outer.graph");
+    fs::rename(graphs.join(format!("graph-{number}.graph")), &outer).unwrap();
+    fs::create_dir(graphs.join(format!("graph-{number}"))).unwrap();
+    // What git has written is read-only.
+    fs::remove_file(&chain).unwrap();
+    fs::write(chain, format!("{number}/../../../../../../outer\n")).unwrap();
+    outer
+}
+
+#[test]
+fn a_list_of_graphs_of_commits_names_none_elsewhere() {
+    const WRITE: [&str; 4] = ["commit-graph", "write", "--reachable", "--split"];
+    let written = || {
+        let (boundary, _) = committed();
+        // A graph that is not much larger than the next one is put together with that.
+        for message in ["2", "3", "4"] {
+            git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", message]);
+        }
+        git(&boundary.host, &WRITE);
+        boundary
+    };
+    let write_again = |boundary: &Boundary| {
+        git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "second"]);
+        git(&boundary.host, &WRITE);
+    };
+    let boundary = written();
+    let outer = graph_outside(&boundary);
+    write_again(&boundary);
+    assert!(!outer.exists(), "the control: git takes it away");
+    let boundary = written();
+    let baseline = boundary.baseline();
+    let outer = graph_outside(&boundary);
+    assert_eq!(moved(&boundary, &baseline), [".git/objects/info/commit-graphs/commit-graph-chain"]);
+    write_again(&boundary);
+    assert!(outer.exists());
+    // One that git has made stays.
+    let boundary = written();
+    let baseline = boundary.baseline();
+    write_again(&boundary);
+    assert_eq!(boundary.compare(&baseline), []);
+}
+
 #[test]
 fn lists_of_files_beside_them_name_none_elsewhere() {
     let id = "0123456789012345678901234567890123456789";

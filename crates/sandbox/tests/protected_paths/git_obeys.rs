@@ -95,23 +95,29 @@ fn what_git_takes_for_an_option_in_the_place_of_a_reference_is_moved_aside() {
         boundary.write("file", "not committed");
         boundary
     };
-    let attack = |boundary: &Boundary| {
-        boundary.write(".git/BISECT_START", "-f\n");
-    };
-    let is_lost = |boundary: &Boundary| {
-        git(&boundary.host, &["bisect", "reset"]);
-        fs::read_to_string(boundary.host.join("file")).unwrap() != "not committed"
-    };
     let boundary = bisecting();
     assert_eq!(boundary.compare(&boundary.baseline()), [], "what git writes there");
-    attack(&boundary);
-    assert!(is_lost(&boundary), "the control");
+    // Of space around it, one command drops what is behind, and the other all.
+    for (content, command) in [("-f\n", "reset"), (" --force\n", "start"), ("\n\t-f\n", "start")] {
+        let attack = |boundary: &Boundary| {
+            boundary.write(".git/BISECT_START", content);
+        };
+        let is_lost = |boundary: &Boundary| {
+            git(&boundary.host, &["bisect", command]);
+            fs::read_to_string(boundary.host.join("file")).unwrap() != "not committed"
+        };
+        let boundary = bisecting();
+        attack(&boundary);
+        assert!(is_lost(&boundary), "the control: {content:?}");
+        let boundary = bisecting();
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert_eq!(moved, [PathBuf::from(".git/BISECT_START")], "{content:?}");
+        assert!(!is_lost(&boundary), "{content:?}");
+    }
     let boundary = bisecting();
     let baseline = boundary.baseline();
-    attack(&boundary);
-    let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
-    assert_eq!(moved, [PathBuf::from(".git/BISECT_START")]);
-    assert!(!is_lost(&boundary));
     for path in [
         "CHERRY_PICK_HEAD", "refs/heads/--output=x", "refs/tags/-x/y", "refs/heads/$(evil)",
         "refs/heads/a/`evil`", "refs/tags/${evil@P}",

@@ -22,6 +22,9 @@ pub enum Reference {
     Configuration(PathBuf),
     /// What may be a program, or a script for one. Relative to the root of the work tree.
     Program(PathBuf),
+    /// What may be a file that a program takes for its configuration or a script, and is no directory. Relative to the root of the work
+    /// tree.
+    File(PathBuf),
     /// The work tree. Relative to the directory in which git keeps its data.
     WorkTree(PathBuf),
     /// Another repository, whose hooks run when something is pushed to it. Relative to the root of the work tree, or to a bare
@@ -61,9 +64,10 @@ pub fn leads_from_anywhere(content: &[u8]) -> bool {
     let is_bare =
         |entry: &ConfigEntry| entry.is("core", "bare") && !entry.value.as_deref().is_some_and(is_false);
     let is_relative = |reference: &Reference| match reference {
-        Reference::Hooks(path) | Reference::Program(path) | Reference::Repository(path) => {
-            path.is_relative() && !path.starts_with("~")
-        }
+        Reference::Hooks(path)
+        | Reference::Program(path)
+        | Reference::File(path)
+        | Reference::Repository(path) => path.is_relative() && !path.starts_with("~"),
         Reference::Configuration(_) | Reference::WorkTree(_) => false,
     };
     entries.iter().any(is_bare) && references(content).iter().any(is_relative)
@@ -149,6 +153,29 @@ fn is_shell(word: &[u8]) -> bool {
 /// How often a word of a command is taken for a command itself, as `sh -c` does.
 const COMMAND_LEVELS: u32 = 3;
 
+/// Returns whether the word behind an option may be the name of a file. What has its argument joined to it has none behind.
+fn may_have_file(option: &[u8]) -> bool {
+    option.starts_with(b"-")
+        && !option.contains(&b'=')
+        && !matches!(option, b"-" | b"--" | b"-c" | b"-e" | b"-m")
+}
+
+/// Returns whether a word is a name that could be that of a file, and nothing that is taken for a path anyway.
+fn is_bare(word: &[u8]) -> bool {
+    word.first().is_some_and(u8::is_ascii_alphanumeric)
+        && word.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        && !word.iter().all(u8::is_ascii_digit)
+}
+
+/// Returns the names of files at the root of the work tree that a command may take for configurations or scripts (`ssh -F config`).
+fn files(command: &[u8]) -> Vec<PathBuf> {
+    let words = words::split(command);
+    let behind = words.windows(2).filter(|pair| may_have_file(&pair[0])).map(|pair| pair[1].as_slice());
+    let joined = words.iter().filter(|word| word.starts_with(b"--"));
+    let joined = joined.filter_map(|word| word.split(|byte| *byte == b'=').nth(1));
+    behind.chain(joined).filter(|word| is_bare(word)).map(path).collect()
+}
+
 /// Returns what a command may run in the work tree, or in git's data.
 fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
     let words = words::split(command);
@@ -157,6 +184,9 @@ fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
     let mut is_of_shell = false;
     for (at, word) in words.iter().enumerate() {
         let ends = expected.filter(|_| !word.starts_with(b"-"));
+        // A long option of an interpreter may name a script, too.
+        let is_joined = word.starts_with(b"--") && word.contains(&b'=');
+        let joined_ends = expected.filter(|_| is_joined && word.contains(&b'/'));
         expected = expects_script(word, expected, is_of_shell);
         is_of_shell = word.starts_with(b"-") && is_of_shell || is_shell(word);
         if let Some(unknown) = word.iter().rposition(|byte| *byte == words::UNKNOWN) {
@@ -178,8 +208,10 @@ fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
             let parts =
                 parts.filter(|part| is_script(part) && !part.starts_with(b"%") && !part.contains(&b'$'));
             paths.extend(parts.map(path));
-            let ends = ends.unwrap_or_default().iter().map(|end| end.as_bytes());
+            let ends = ends.or(joined_ends).unwrap_or_default().iter().map(|end| end.as_bytes());
             if !ends.clone().any(|end| word.ends_with(end)) {
+                let joined = word.split(|byte| *byte == b'=').nth(1).filter(|_| is_joined);
+                let word = joined.unwrap_or(word);
                 paths.extend(ends.map(|end| path(&[word, end].concat())));
             }
         }
@@ -226,12 +258,17 @@ fn named_by(entry: &ConfigEntry) -> Vec<Reference> {
     // These are one word, which no shell takes apart.
     let is_whole = ["askpass", "path", "program"].iter().any(|end| entry.key.ends_with(end));
     let command = value.as_os_str().as_bytes();
-    let paths = if is_whole && command.contains(&b'/') {
-        vec![value.into()]
-    } else {
-        programs(command, COMMAND_LEVELS)
-    };
-    paths.into_iter().filter(|path| is_in_reach(&path.as_path())).map(Reference::Program).collect()
+    if is_whole && command.contains(&b'/') {
+        return Some(value)
+            .filter(is_in_reach)
+            .map(|path| Reference::Program(path.into()))
+            .into_iter()
+            .collect();
+    }
+    let programs = programs(command, COMMAND_LEVELS);
+    let files: Vec<PathBuf> = files(command).into_iter().filter(|file| !programs.contains(file)).collect();
+    let programs = programs.into_iter().filter(|path| is_in_reach(&path.as_path())).map(Reference::Program);
+    programs.chain(files.into_iter().map(Reference::File)).collect()
 }
 
 fn path(bytes: &[u8]) -> PathBuf {

@@ -120,6 +120,9 @@ impl PathList {
             ListKind::Tables => {
                 ListContent::Names { elsewhere: file_lists::table_elsewhere(&up_to(file, MAX_SIZE)?) }
             }
+            ListKind::Graphs => {
+                ListContent::Names { elsewhere: file_lists::graph_elsewhere(&up_to(file, MAX_SIZE)?) }
+            }
             ListKind::Lines => ListContent::Lines(lines(&up_to(file, MAX_CONTENT as u64)?)),
             ListKind::Stash => ListContent::Stash,
             // Git itself packs none that is not in `refs`.
@@ -295,6 +298,8 @@ enum ListKind {
     Packs,
     /// The tables of references that are in force.
     Tables,
+    /// The graphs of commits that are in force.
+    Graphs,
     /// Lines that have git show something else.
     Lines,
     /// A stash that git applies by itself.
@@ -315,6 +320,7 @@ impl ListKind {
             b"packed-refs" => Some(Self::Packed),
             b"reftable/tables.list" => Some(Self::Tables),
             _ if layout::lists_packs(in_git) => Some(Self::Packs),
+            _ if layout::lists_graphs(in_git) => Some(Self::Graphs),
             _ if name.starts_with(b"sharedindex.") => Some(Self::Index),
             _ if layout::is_view(in_git) => Some(Self::Lines),
             _ => layout::is_reference(in_git).then_some(Self::Reference),

@@ -27,6 +27,7 @@ use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
+mod annex;
 mod beyond;
 mod configured;
 mod data;
@@ -37,6 +38,7 @@ mod modules;
 mod outside;
 mod outward;
 pub(crate) mod pointers;
+mod programs;
 pub(crate) mod progress;
 mod resolve;
 mod staged;
@@ -94,6 +96,8 @@ pub fn mounts_until(
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
         data_ahead: Vec::new(),
+        annexes: Vec::new(),
+        left_to_examine: programs::MAX_EXAMINED,
         levels: 0,
         work_trees: Vec::new(),
         named_trees: BTreeSet::new(),
@@ -126,6 +130,7 @@ pub fn mounts_until(
     search.behind_links(walk);
     search.all_ahead();
     search.beyond(walk);
+    search.annexes();
     search.check_work_trees(walk);
     search.check_sources();
     search.staged();

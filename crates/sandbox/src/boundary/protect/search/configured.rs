@@ -101,6 +101,7 @@ impl Search<'_> {
             Reference::Hooks(path) => (path, Reference::Hooks),
             Reference::Configuration(path) => (path, Reference::Configuration),
             Reference::Program(path) => (path, Reference::Program),
+            Reference::File(path) => (path, Reference::File),
             Reference::Repository(path) => (path, Reference::Repository),
             // Git takes it as it stands.
             Reference::WorkTree(_) => return vec![reference],
@@ -116,7 +117,7 @@ impl Search<'_> {
         };
         // Links may lead here from a directory of hooks, and a configuration may name something here.
         let is_obeyed = |path: &PathBuf| match &reference {
-            Reference::Hooks(_) | Reference::Program(_) => {
+            Reference::Hooks(_) | Reference::Program(_) | Reference::File(_) => {
                 canonical(self.host, path).is_ok_and(|path| path.is_dir())
             }
             Reference::Configuration(_) => canonical(self.host, path).is_ok_and(|path| path.is_file()),
@@ -172,13 +173,14 @@ impl Search<'_> {
                 }
                 None
             }
-            Reference::Program(path) => {
+            Reference::File(ref path) | Reference::Program(ref path) => {
                 let seen_as = Path::new(PROGRAMS).join(path.file_name()?);
-                let (target, stat) = self.obeyed(base_of(&path, tree)?, &path, &seen_as)?;
+                let (target, stat) = self.obeyed(base_of(path, tree)?, path, &seen_as)?;
                 // Python and make take a directory for a program, and what lies in it for its parts.
                 let is_around =
                     git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target));
-                let is_program = is(FileType::Directory, &stat) && !is_around;
+                let may_be_directory = matches!(reference, Reference::Program(_)) && !is_around;
+                let is_program = is(FileType::Directory, &stat) && may_be_directory;
                 if is_program || is(FileType::RegularFile, &stat) {
                     let base = Base::Led(target.clone());
                     self.protect(target, &stat, seen_as, Cause::Named, base);

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, Link};
 use crate::boundary::protect::path_list::{ListContent, MAX_HIDDEN, PathList};
+use crate::boundary::protect::search::programs::is_of_unknown_tool;
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::MODULE;
 use crate::boundary::protect::search::progress::{Ahead, Search, read_up_to};
@@ -39,14 +40,30 @@ impl Search<'_> {
     /// Where nobody but git has anything to do there, what it does not make is noted.
     pub(crate) fn unlisted(&mut self, git: &Path, is_gits_alone: bool) {
         let Ok(root) = beneath::directory(self.root, git) else { return };
+        if !self.unlisted_in(&root, git, is_gits_alone, vec![PathBuf::new()]) {
+            self.reach.forget(&self.base);
+        }
+    }
+
+    /// Goes through directories of git's data like [`Self::unlisted`]. Returns whether there was time for all of them.
+    pub(super) fn unlisted_in(
+        &mut self,
+        root: &OwnedFd,
+        git: &Path,
+        is_gits_alone: bool,
+        mut ahead: Vec<PathBuf>,
+    ) -> bool {
         // The name of a submodule may lead through the data of another one.
         let is_module = self.seen_from_repository(git) == Path::new(MODULE);
-        let mut ahead = vec![PathBuf::new()];
+        let mut work_trees = Vec::new();
         while let Some(directory) = ahead.pop() {
-            let Some(entries) = self.entries_of_data(&root, git, &directory) else { continue };
+            let may_have_programs = is_gits_alone && is_of_unknown_tool(&directory);
+            let Some(entries) = self.entries_of_data(root, git, &directory, may_have_programs) else {
+                continue;
+            };
             // The listing ends early too.
             if self.is_out_of_time() {
-                return self.reach.forget(&self.base);
+                return false;
             }
             if directory != Path::new("") {
                 if self.is_repository_in_data(&git.join(&directory), &entries) {
@@ -59,23 +76,30 @@ impl Search<'_> {
             }
             // What is on the list is classified as such with all that is in it. A repository in it is one all the same.
             let is_listed = directory.ancestors().any(|above| self.in_git.contains(above));
+            if entries.iter().any(|(name, _)| name == ".git") {
+                work_trees.push(directory.clone());
+            }
+            let has_programs =
+                may_have_programs && !is_listed && !work_trees.iter().any(|tree| directory.starts_with(tree));
             for (name, kind) in entries {
                 let path = directory.join(name);
                 match kind {
                     FileType::Directory if is_searched_elsewhere(&path) => {}
+                    FileType::Directory if is_annex(&path) => self.put_off(git, path, is_gits_alone),
                     FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
                     FileType::Directory => {}
                     _ if is_listed || self.in_git.contains(&path) || is_searched_elsewhere(&path) => {}
-                    FileType::Symlink if is_reference(&root, &path) => {}
+                    FileType::Symlink if is_reference(root, &path) => {}
                     FileType::Symlink => {
                         let link = self.unlisted_one(git, &path);
                         self.loose.insert(link);
                     }
+                    FileType::RegularFile if has_programs => self.program_in_data(root, git, &path),
                     _ if is_gits_alone && !layout::is_known_file(&path) => self.note_strange(git, &path),
                     FileType::RegularFile => {
                         // Only what lies right in it has such a name.
                         let is_linked =
-                            path.to_str().is_some_and(layout::is_written_in_place) && has_names(&root, &path);
+                            path.to_str().is_some_and(layout::is_written_in_place) && has_names(root, &path);
                         if is_linked || repository::is_hostile_reference(&path) {
                             self.note_strange(git, &path);
                         }
@@ -89,6 +113,7 @@ impl Search<'_> {
                 }
             }
         }
+        true
     }
 
     /// Goes through a directory of objects that another one borrows from, for links and what git would wait for. Returns whether a link leads
@@ -98,7 +123,7 @@ impl Search<'_> {
         let mut leads_out = false;
         let mut ahead = vec![PathBuf::new()];
         while let Some(directory) = ahead.pop() {
-            let Some(entries) = self.entries_of_data(&root, objects, &directory) else { continue };
+            let Some(entries) = self.entries_of_data(&root, objects, &directory, false) else { continue };
             for (name, kind) in entries {
                 if self.is_out_of_time() {
                     return leads_out;
@@ -112,7 +137,7 @@ impl Search<'_> {
                 let place = objects.join(&path);
                 match kind {
                     FileType::Directory if !is_spread(&in_git, self.extent) => ahead.push(path),
-                    FileType::RegularFile if !layout::lists_packs(&path) => {}
+                    FileType::RegularFile if !layout::lists_packs(&path) && !layout::lists_graphs(&path) => {}
                     FileType::RegularFile => {
                         let list = PathList::read(self.root, objects, &path, || ObjectFormat::Sha1);
                         self.path_lists.extend(list);
@@ -141,22 +166,22 @@ impl Search<'_> {
         self.unexpected.insert(unexpected);
     }
 
-    /// Lists the entries of a directory of git's data beneath `base` that may matter; `None` where there is none, or where it cannot be
-    /// read, which is noted.
+    /// Lists the entries of a directory of git's data beneath `base` that may matter, or all; `None` where there is none, or where it
+    /// cannot be read, which is noted.
     fn entries_of_data(
         &mut self,
         root: &OwnedFd,
         base: &Path,
         directory: &Path,
+        all_matter: bool,
     ) -> Option<Vec<(OsString, FileType)>> {
         // Elsewhere all files are data.
-        let is_classified =
-            directory == Path::new("") || directory == Path::new("info") || directory.starts_with("refs");
+        let is_classified = all_matter
+            || directory == Path::new("")
+            || directory == Path::new("info")
+            || directory.starts_with("refs");
         let matters = |name: &OsStr, kind: FileType| {
-            is_classified
-                || kind != FileType::RegularFile
-                || name_lists(directory, name)
-                || SIGNS.iter().chain(&OBEYED).any(|sign| name == *sign)
+            is_classified || kind != FileType::RegularFile || name_lists(directory, name) || is_sign(name)
         };
         let list = || {
             let listing = beneath::listing(root, directory)?;
@@ -169,7 +194,12 @@ impl Search<'_> {
             Ok(entries) => Some(entries),
             Err(Errno::NOENT | Errno::NOTDIR) => None,
             Err(errno) => {
-                self.unreadable(&base.join(directory), errno);
+                let path = base.join(directory);
+                if self.reach.is_beyond(&path) {
+                    self.hidden_beyond.insert(path);
+                } else {
+                    self.unreadable(&path, errno);
+                }
                 None
             }
         }
@@ -288,6 +318,11 @@ impl Search<'_> {
     }
 }
 
+/// Returns whether a name is one by which git knows a repository, or of what it obeys in one.
+pub(super) fn is_sign(name: &OsStr) -> bool {
+    SIGNS.iter().chain(&OBEYED).any(|sign| name == *sign)
+}
+
 /// Returns whether a link is the form of a reference that git makes with `core.preferSymlinkRefs`: it takes the text for
 /// a name, and follows no such link.
 fn is_reference(root: &OwnedFd, path: &Path) -> bool {
@@ -300,7 +335,8 @@ fn is_reference(root: &OwnedFd, path: &Path) -> bool {
 fn name_lists(directory: &Path, name: &OsStr) -> bool {
     let is_of_packs =
         matches!(name.as_bytes(), [b'm', b'u', ..]) && layout::lists_packs(&directory.join(name));
-    is_of_packs || name == "tables.list" && directory.ends_with("reftable")
+    let is_of_graphs = name == "commit-graph-chain" && layout::lists_graphs(&directory.join(name));
+    is_of_packs || is_of_graphs || name == "tables.list" && directory.ends_with("reftable")
 }
 
 /// Returns whether a directory of git's data is searched for repositories by itself.
@@ -319,16 +355,16 @@ fn has_names(root: &OwnedFd, path: &Path) -> bool {
     beneath::stat(root, path).is_ok_and(|stat| stat.st_nlink > 1)
 }
 
-/// Returns whether a directory is one of many that hold objects and nothing else: of git itself, or of git-annex. Those
-/// of git-lfs are few, and are copied through links. The last search goes into those of git: the next command could move
-/// a directory out of there.
+/// Returns whether a directory is one of many that hold objects of git and nothing else. Those of git-lfs are few, and are
+/// copied through links. The last search goes into them: the next command could move a directory out of there.
 fn is_spread(path: &Path, extent: Extent) -> bool {
     let names: Vec<&[u8]> = path.iter().map(OsStr::as_bytes).collect();
-    match names.as_slice() {
-        [b"objects", name] => {
-            extent == Extent::Bounded && name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
-        }
-        [b"annex", b"objects", name] => name.len() <= MAX_SPREAD_LENGTH,
-        _ => false,
-    }
+    matches!(names.as_slice(), [b"objects", name]
+        if extent == Extent::Bounded && name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Returns whether a directory is one of many in which git-annex has a directory for each file.
+fn is_annex(path: &Path) -> bool {
+    let names: Vec<&[u8]> = path.iter().map(OsStr::as_bytes).collect();
+    matches!(names.as_slice(), [b"annex", b"objects", name] if name.len() <= MAX_SPREAD_LENGTH)
 }

@@ -100,7 +100,7 @@ impl Search<'_> {
                         );
                         ahead.push(path);
                     }
-                    Reference::Hooks(_) | Reference::Program(_) => {
+                    Reference::Hooks(_) | Reference::Program(_) | Reference::File(_) => {
                         drop(self.refer(reference, Path::new("config"), tree, Some(tree)));
                     }
                     Reference::WorkTree(_) | Reference::Repository(_) => {}

@@ -90,11 +90,10 @@ impl Search<'_> {
         path.ancestors().any(|above| self.read_only.contains_key(above))
     }
 
-    /// Returns whether a link outside of git's data leads into it. git-annex links to the content that it keeps there.
+    /// Returns whether a link outside of git's data leads into it. git-annex links to the content of files that it keeps there.
     pub(super) fn is_of_git(&self, link: &Path, target: &Path) -> bool {
-        let around = target.ancestors().take_while(|above| *above != Path::new(""));
-        let innermost = around.into_iter().find(|above| self.seen_git.contains(*above));
-        innermost.is_some_and(|git| !link.starts_with(git) && !target.starts_with(git.join("annex/objects")))
+        let git = self.data_around(target);
+        git.is_some_and(|git| !link.starts_with(git)) && self.annex_around(target).is_none()
     }
 
     /// Returns whether a path is on the list and nothing is there. A link that lies beneath the same path of the list is the work of
@@ -112,7 +111,10 @@ impl Search<'_> {
             };
             self.in_tree.beginning_with(first.as_encoded_bytes()).iter().any(|listed| covers(&fold(listed)))
         };
-        let is_led = target.ancestors().any(|above| listed.led.contains(above));
+        // That a repository as a whole is led to says nothing of the content of files that git-annex keeps in it.
+        let annex = self.annex_around(target);
+        let mut around = target.ancestors().take_while(|above| Some(*above) != annex);
+        let is_led = around.any(|above| listed.led.contains(above));
         let is_listed =
             target.ancestors().skip(1).filter(|above| listed.trees.contains(above)).any(is_listed);
         (is_led || is_listed) && beneath::stat(self.root, target).err() == Some(Errno::NOENT)

@@ -63,6 +63,10 @@ pub(super) struct Search<'a> {
     pub(super) ahead: Vec<Ahead>,
     /// Directories of git's data that are still to be searched.
     pub(super) data_ahead: Vec<DataAhead>,
+    /// Directories of git-annex' objects that are still to be looked at.
+    pub(super) annexes: Vec<Annex>,
+    /// How many more files are examined for whether they are programs.
+    pub(super) left_to_examine: usize,
     /// How many directories of git's data have led to the one that is searched at the moment.
     pub(super) levels: u32,
     pub(super) work_trees: Vec<WorkTree>,
@@ -104,6 +108,18 @@ pub(super) struct DataAhead {
     pub(super) git: PathBuf,
     pub(super) tree: Option<PathBuf>,
     /// What leads there, unless it is found without.
+    pub(super) behind: Option<PathBuf>,
+}
+
+/// A directory of git-annex' objects that is still to be looked at.
+pub(super) struct Annex {
+    pub(super) git: PathBuf,
+    /// In the directory of git's data.
+    pub(super) path: PathBuf,
+    /// Whether nobody but git has anything to do among these data.
+    pub(super) is_gits_alone: bool,
+    pub(super) base: Base,
+    /// What leads to the repository, unless it is found without.
     pub(super) behind: Option<PathBuf>,
 }
 

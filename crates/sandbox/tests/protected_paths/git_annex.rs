@@ -1,0 +1,132 @@
+//! What lies among the objects of git-annex, and links that lead there: git-annex keeps the content of files there and nothing else.
+
+use super::git_data::{OBEYED, committed, git};
+use super::*;
+
+/// What the last look says of each path.
+fn last(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Origin)> {
+    let one = |finding: Finding| (finding.path.display().to_string(), finding.origin);
+    boundary.last_look(baseline).into_iter().map(one).collect()
+}
+
+/// What a run says that has ended: of repositories, and of links.
+fn ended(boundary: &Boundary, baseline: &Baseline) -> Vec<Finding> {
+    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let root = boundary.root();
+    let walk = walk_everywhere(&root.enter().unwrap(), 3, Deadline::NEVER, &Known::default()).unwrap();
+    let mounts = mounts(&root.enter().unwrap(), &boundary.host, &walk, &list).unwrap();
+    let compared = baseline.compare(root.enter().unwrap(), &mounts, Deadline::NEVER).unwrap();
+    let mut findings = compared.findings;
+    findings.extend(baseline.new_links_out(root.enter().unwrap(), &mounts));
+    findings
+}
+
+/// Makes a repository whose configuration has git run a program in its own directory.
+fn hidden(boundary: &Boundary, place: &str) {
+    git(&boundary.host, &["init", "-q", "--bare", place]);
+    boundary.write(&format!("{place}/config"), &format!("{OBEYED}\tbare = false\n\tworktree = .\n"));
+}
+
+/// Whether git obeys that configuration, called in this directory.
+fn is_obeyed(boundary: &Boundary, place: &str) -> bool {
+    let place = boundary.host.join(place);
+    if place.is_dir() {
+        git(&place, &["status"]);
+    }
+    let found = [&place, &boundary.host].map(|directory| fs::remove_file(directory.join("obeyed")).is_ok());
+    found.contains(&true)
+}
+
+#[test]
+fn a_repository_among_the_objects_of_git_annex_is_found_whatever_leads_there() {
+    for (place, link, target, entered) in [
+        (".git/annex/objects/aaa/guide", "docs", ".git/annex/objects/aaa", "docs/guide"),
+        (".git/annex/objects/aaa/guide", "docs", ".git/annex/objects", "docs/aaa/guide"),
+        (".git/annex/objects/aaa/guide", "docs", ".git/annex", "docs/objects/aaa/guide"),
+        (".git/annex/objects/1/2/3/4/5/6", "docs", ".git/annex/objects/1/2/3", "docs/4/5/6"),
+        (
+            ".git/annex/objects/k/k", "a/b/c/d/e/docs", "../../../../../.git/annex/objects/k/k",
+            "a/b/c/d/e/docs",
+        ),
+        (".git/annex/objects/k/k", "node_modules/p", "../.git/annex/objects/k/k", "node_modules/p"),
+        (".git/modules/m/annex/objects/a/g", "docs", ".git/modules/m/annex/objects/a", "docs/g"),
+    ] {
+        let (boundary, _) = committed();
+        git(&boundary.host, &["init", "-q", "--bare", ".git/modules/m"]);
+        let baseline = boundary.baseline();
+        hidden(&boundary, place);
+        boundary.directory(Path::new(link).parent().unwrap().to_str().unwrap()).link(target, link);
+        assert!(is_obeyed(&boundary, entered), "the control: git obeys {place} behind {link} -> {target}");
+        let findings = ended(&boundary, &baseline);
+        let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
+        let config = format!("{place}/config");
+        assert!(found.contains(&(config.as_str(), Origin::Created)), "{found:?}");
+        for mut finding in findings {
+            let _ = set_aside(boundary.root().enter().unwrap(), &mut finding, now());
+        }
+        assert!(!is_obeyed(&boundary, entered), "{place} behind {link}");
+    }
+}
+
+#[test]
+fn a_repository_that_a_later_run_completes_among_them_is_found() {
+    let (boundary, _) = committed();
+    let place = ".git/annex/objects/aaa/guide";
+    // An earlier run made the link, to nothing.
+    boundary.link(".git/annex/objects/aaa", "docs").until_the_clock_is_past("docs");
+    let baseline = boundary.baseline();
+    hidden(&boundary, place);
+    assert!(is_obeyed(&boundary, "docs/guide"), "the control");
+    assert!(last(&boundary, &baseline).contains(&(format!("{place}/config"), Origin::Created)));
+    // What lies there since before the start may be the user's own, and nobody has touched it.
+    boundary.until_the_clock_is_past(&format!("{place}/config"));
+    let baseline = boundary.baseline();
+    assert_eq!(last(&boundary, &baseline), []);
+}
+
+#[test]
+fn a_link_to_a_directory_among_them_is_moved_aside() {
+    let (boundary, _) = committed();
+    boundary.write(".git/annex/objects/aa/bb/KEY/KEY", "content").directory(".git/annex/objects/aa/x/x");
+    let baseline = boundary.baseline();
+    for (target, link) in [
+        (".git/annex/objects", "all"),
+        (".git/annex/objects/aa", "some"),
+        (".git/annex/objects/aa/bb/KEY", "key"),
+        (".git/annex/objects/aa/x/x", "named"),
+        (".git/annex/objects/new/directory", "nothing"),
+    ] {
+        boundary.link(target, link);
+    }
+    let mut found: Vec<_> = ended(&boundary, &baseline);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    let paths: Vec<_> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
+    assert_eq!(paths, ["all", "key", "named", "nothing", "some"]);
+    assert!(found.iter().all(|one| !one.stays() && one.origin == Origin::Created), "{found:?}");
+}
+
+/// The links that `git annex add` makes, in a repository and in a submodule, whose `.git` it turns into a link; with content and without.
+#[test]
+fn files_of_git_annex_pass_untouched() {
+    let (boundary, _) = committed();
+    git(&boundary.host, &["init", "-q", "--bare", ".git/modules/sub"]);
+    boundary.directory("sub").link("../.git/modules/sub", "sub/.git");
+    let annexed = |key: &str| {
+        let object = format!("annex/objects/Xx/0q/{key}/{key}");
+        for (git, tree) in [(".git", ""), (".git/modules/sub", "sub/")] {
+            boundary.write(&format!("{git}/{object}"), key).mode(&format!("{git}/{object}"), 0o444);
+            boundary.link(format!(".git/{object}"), &format!("{tree}{key}"));
+            boundary.directory(&format!("{tree}below"));
+            boundary.link(format!("../.git/{object}"), &format!("{tree}below/{key}"));
+            // Its content lies elsewhere.
+            let absent = object.replace(key, &format!("absent{key}"));
+            boundary.link(format!(".git/{absent}"), &format!("{tree}absent{key}"));
+        }
+    };
+    annexed("SHA256E-s4--01.bin");
+    git(&boundary.host, &["add", "."]);
+    let baseline = boundary.baseline();
+    annexed("SHA256E-s4--02.bin");
+    git(&boundary.host, &["add", "."]);
+    assert_eq!(ended(&boundary, &baseline), []);
+}
