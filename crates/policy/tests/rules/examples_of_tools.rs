@@ -3,6 +3,29 @@
 use crate::examples::Example;
 
 pub(crate) const EXAMPLES: &[Example] = &[
+    // What builds and editors share.
+    (
+        "compile_commands.json",
+        "compile_commands.json",
+        r#"[{"directory":".","file":"main.c","command":"cc -Bbuild/tools/ -c main.c"}]"#,
+        r#"[{"directory":"/w/build","command":"/usr/bin/cc -DX=\"y\" -I/w/include -O2 -o m.o -c /w/m.c","file":"/w/m.c"}]"#,
+    ),
+    (
+        "build/compile_commands.json",
+        "build/compile_commands.json",
+        r#"[{"arguments":["cc","-fplugin=./src/p.so","m.c"],"file":"m.c"}]"#,
+        "[]",
+    ),
+    (
+        "build/Debug/compile_commands.json", "build/Debug/compile_commands.json",
+        r#"[{"command":"build/tools/cc m.c"}]"#, r#"[{"command":"cc m.c"}]"#,
+    ),
+    (
+        "build/Release/compile_commands.json", "build/Release/compile_commands.json",
+        r#"[{"command":"cc -W$(id) m.c"}]"#, "",
+    ),
+    ("bin/compile_commands.json", "bin/compile_commands.json", r#"[{"command":"cc @x m.c"}]"#, ""),
+    (".editorconfig", ".editorconfig", "[*]\nindent_size = 4; nop %sh{id}", "[*]\nindent_size = 4\n"),
     // Tools for building and versions.
     ("mise.toml", "mise.toml", "[hooks]\nenter = 'evil'", "[tools]\nnode = '22'\npython = ['3.12']"),
     ("mise.toml", "mise.toml", "[tools]\nnode = 'path:./evil'", "min_version = '2024.1'"),

@@ -139,13 +139,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(".github/workflows", "the forge", "on its machines, once pushed"),
     writable("AGENTS.md", "agents", "nothing by itself; text persuades, as `CLAUDE.md` and rules do"),
     writable(
-        "compile_commands.json",
-        "clangd, ccls",
-        "nothing, unless you start clangd with `--query-driver`; `.clangd` and `.ccls` neither",
-    ),
-    writable(
-        ".editorconfig",
-        "editors",
-        "nothing: indentation and line ends; so do `pyrightconfig.json`, `biome.json`, `.ocamlformat`, `.watchmanconfig`",
+        ".clangd",
+        "clangd",
+        "nothing, unless you start it with `--query-driver`; so do `.ccls`, `pyrightconfig.json`, `biome.json`, `.ocamlformat`, `.watchmanconfig`",
     ),
 ];
