@@ -163,6 +163,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".exrc", "vi, Vim, Neovim", "runs it when started there, with `exrc` set", VIM, RUN),
     read_only(".vimrc", "Vim", "the same as `.exrc`, and at every start in a home directory", VIM, RUN),
     read_only(".gvimrc", "Vim", "the same as `.vimrc`", VIM, RUN),
+    read_only(
+        "Session.vim",
+        "Vim, with vim-startify's `g:startify_session_autoload`, or started by tmux-resurrect",
+        "runs it when it is started in this directory",
+        "vim-startify, `:help g:startify_session_autoload`; tmux-resurrect, docs/restoring_vim_and_neovim_sessions.md",
+        RUN,
+    ),
     read_only(".lvimrc", "Vim, with localvimrc", "runs it for each file below", "localvimrc, README", RUN),
     read_only(
         ".dir-locals.el",
