@@ -17,6 +17,8 @@ pub use crate::protect::table::content::FileFormat;
 use crate::protect::table::row::ProtectRow;
 
 mod build_server;
+mod compile_commands;
+mod editorconfig;
 pub mod file_lists;
 mod git;
 mod idea;
@@ -63,6 +65,14 @@ pub fn concerns(relative: &Path) -> bool {
     FileRole::of(relative).is_some() || FileRole::above_git(relative).is_some()
 }
 
+/// Returns how much is read of the file at this path. Longer ones are not classified.
+pub fn most_of(relative: &Path) -> usize {
+    match FileRole::of(relative) {
+        Some(FileRole::Listed(_, ContentRule::CompileCommands)) => compile_commands::MOST,
+        _ => MAX_CONTENT,
+    }
+}
+
 /// Returns whether no program obeys anything in a directory, so that a caller need not look into it.
 pub fn is_inert(relative: &Path) -> bool {
     let folded = relative.to_string_lossy().to_ascii_lowercase();
@@ -72,7 +82,7 @@ pub fn is_inert(relative: &Path) -> bool {
 
 /// Classifies what was created at a path, seen from a boundary's root or from a repository's.
 ///
-/// `content` may be cut off after [`MAX_CONTENT`] and one more byte; where nothing at that path concerns
+/// `content` may be cut off after [`most_of`] it and one more byte; where nothing at that path concerns
 /// anybody ([`concerns`]) it may be empty. `None` means that nothing was found against it.
 pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Reason> {
     let place = FileRole::of(relative);
@@ -84,6 +94,10 @@ pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Rea
                 }
                 _ => None,
             };
+        }
+        // A build has links to these, and what one leads to is classified where it lies.
+        EntryType::Link if matches!(place, Some(FileRole::Listed(_, rule)) if rule.is_of_any_build()) => {
+            return None;
         }
         EntryType::Link if leads_to_protected(relative) => return Some(Reason::NotAFile),
         EntryType::Link | EntryType::Special => {
@@ -99,7 +113,7 @@ pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Rea
     let above = FileRole::above_git(relative).filter(|_| !is_reference(content));
     let mut roles = place.into_iter().chain(above).peekable();
     roles.peek()?;
-    if content.len() > MAX_CONTENT {
+    if content.len() > most_of(relative) {
         return Some(Reason::TooLarge { bytes: content.len() });
     }
     roles.find_map(|role| classify_role(role, relative, content))
@@ -155,6 +169,8 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
         ContentRule::Prompt => prompt::classify(content),
         ContentRule::Idea => idea::classify(content),
         ContentRule::BuildServer => build_server::classify(content),
+        ContentRule::CompileCommands => compile_commands::classify(content),
+        ContentRule::EditorConfig => editorconfig::classify(content),
         ContentRule::Policy => Some(Reason::Policy),
     }
 }
@@ -177,10 +193,17 @@ fn classify_hg_paths(content: &[u8]) -> Option<Reason> {
 /// Returns what of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the
 /// settings that count, so that `git config user.name` changes nothing; else it is all of it.
 pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
+    if content.len() > most_of(relative) {
+        return content.to_vec();
+    }
     match FileRole::of(relative) {
         Some(FileRole::GitConfig | FileRole::Listed(_, ContentRule::GitConfig)) => {
             git::counting(content, git::ConfigKind::Repository)
         }
+        Some(FileRole::Listed(_, ContentRule::CompileCommands)) => {
+            compile_commands::essence(content).unwrap_or_else(|| content.to_vec())
+        }
+        Some(FileRole::Listed(_, ContentRule::EditorConfig)) => editorconfig::essence(content),
         Some(FileRole::SubmoduleConfig) => git::counting(content, git::ConfigKind::Submodule),
         Some(FileRole::LooseConfig) => git::counting(content, git::ConfigKind::Loose),
         _ => content.to_vec(),

@@ -20,9 +20,9 @@ pub enum Reason {
     NotAFile,
     /// A directory that cannot be searched. Git and shells find a name in it all the same.
     Hidden,
-    /// Larger than [`MAX_CONTENT`].
+    /// Larger than what is read of such a file, which is [`MAX_CONTENT`] mostly.
     TooLarge {
-        /// Its size in bytes.
+        /// Its size in bytes, or how many of them were read.
         bytes: usize,
     },
     /// It cannot be read in the format it should have.
@@ -135,7 +135,7 @@ impl fmt::Display for Reason {
             Self::NotAFile => f.write_str("a link or special file stands where a program expects a file"),
             Self::Hidden => f.write_str("it cannot be searched, so it hides what it holds"),
             Self::TooLarge { bytes } => {
-                write!(f, "its {bytes} bytes are too many to classify; at most {MAX_CONTENT} are read")
+                write!(f, "its {bytes} bytes are too many to classify")
             }
             Self::Unreadable { format } => write!(f, "it cannot be read as {format}"),
             Self::HidesChanges { files, example } => write!(

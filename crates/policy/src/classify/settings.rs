@@ -365,7 +365,7 @@ impl<'de> Visitor<'de> for &mut SettingsReader {
 }
 
 /// Strips the comments and trailing commas that editors allow from JSON; `None` if readers differ about where they end.
-fn plain_json(text: &str) -> Option<String> {
+pub(super) fn plain_json(text: &str) -> Option<String> {
     let text = text.replace("\r\n", "\n");
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.as_str();

@@ -3,6 +3,63 @@
 use crate::examples::Example;
 
 pub(crate) const EXAMPLES: &[Example] = &[
+    // What is read where a program starts.
+    ("Session.vim", "Session.vim", "!id", "\n"),
+    ("ldaprc", "ldaprc", "URI ldap://evil.example", ""),
+    (".ldaprc", ".ldaprc", "URI ldap://evil.example", ""),
+    ("pathdef.m", "pathdef.m", "function p = pathdef", ""),
+    ("javaclasspath.txt", "javaclasspath.txt", "./classes", ""),
+    ("java.opts", "java.opts", "-javaagent:evil.jar", ""),
+    ("profile.do", "profile.do", "shell id", ""),
+    ("sysprofile.do", "sysprofile.do", "shell id", ""),
+    (".spiceinit", ".spiceinit", "shell id", ""),
+    ("spice.rc", "spice.rc", "shell id", ""),
+    ("xschemrc", "xschemrc", "exec id", ""),
+    (".pymolrc", ".pymolrc", "system id", ""),
+    (".pymolrc.*", ".pymolrc.py", "evil()", ""),
+    ("pymolrc", "pymolrc", "system id", ""),
+    ("pymolrc.*", "pymolrc.pml", "system id", ""),
+    (
+        "META-INF/services/javax.annotation.processing.Processor",
+        "META-INF/services/javax.annotation.processing.Processor",
+        "Evil",
+        "",
+    ),
+    (
+        "META-INF/services/com.sun.source.util.Plugin",
+        "META-INF/services/com.sun.source.util.Plugin",
+        "Evil",
+        "",
+    ),
+    (".m2/settings.xml", ".m2/settings.xml", "<settings/>", ""),
+    (".m2/extensions.xml", ".m2/extensions.xml", "<extensions/>", ""),
+    (".m2/toolchains.xml", ".m2/toolchains.xml", "<toolchains/>", ""),
+    (".gradle/init.gradle", ".gradle/init.gradle", "evil()", ""),
+    (".gradle/init.gradle.kts", ".gradle/init.gradle.kts", "evil()", ""),
+    (".gradle/init.d", ".gradle/init.d/x.gradle", "evil()", ""),
+    // What builds and editors share.
+    (
+        "compile_commands.json",
+        "compile_commands.json",
+        r#"[{"directory":".","file":"main.c","command":"cc -Bbuild/tools/ -c main.c"}]"#,
+        r#"[{"directory":"/w/build","command":"/usr/bin/cc -DX=\"y\" -I/w/include -O2 -o m.o -c /w/m.c","file":"/w/m.c"}]"#,
+    ),
+    (
+        "build/compile_commands.json",
+        "build/compile_commands.json",
+        r#"[{"arguments":["cc","-fplugin=./src/p.so","m.c"],"file":"m.c"}]"#,
+        "[]",
+    ),
+    (
+        "build/Debug/compile_commands.json", "build/Debug/compile_commands.json",
+        r#"[{"command":"build/tools/cc m.c"}]"#, r#"[{"command":"cc m.c"}]"#,
+    ),
+    (
+        "build/Release/compile_commands.json", "build/Release/compile_commands.json",
+        r#"[{"command":"cc -W$(id) m.c"}]"#, "",
+    ),
+    ("bin/compile_commands.json", "bin/compile_commands.json", r#"[{"command":"cc @x m.c"}]"#, ""),
+    (".editorconfig", ".editorconfig", "[*]\nindent_size = 4; nop %sh{id}", "[*]\nindent_size = 4\n"),
     // Tools for building and versions.
     ("mise.toml", "mise.toml", "[hooks]\nenter = 'evil'", "[tools]\nnode = '22'\npython = ['3.12']"),
     ("mise.toml", "mise.toml", "[tools]\nnode = 'path:./evil'", "min_version = '2024.1'"),

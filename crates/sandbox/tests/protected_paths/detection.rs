@@ -1,5 +1,8 @@
 //! What an agent has made, distinguished from what was there.
 
+use policy::plan::{OnReplaced, Protect};
+use sandbox::boundary::detect::finding::lines;
+
 use super::git_data::{git, served};
 use super::*;
 
@@ -237,4 +240,27 @@ fn what_cannot_be_looked_into_is_found() {
     }
     boundary.mode("mine", 0o700).mode("closed", 0o700);
     assert_eq!(boundary.compare(&baseline), []);
+}
+
+#[test]
+fn each_new_name_that_no_list_knows_is_named_and_files_come_first() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    for decoy in 0..20 {
+        boundary.write(&format!(".a{decoy}-assets/x"), "");
+    }
+    boundary.write(".ugrep", "filter=*:id\n").write(".zzrc", "x");
+    let by = Protect {
+        paths: built_in().map(str::to_owned).collect(),
+        of_git: Vec::new(),
+        allow: Vec::new(),
+        unread: Vec::new(),
+        depth: 3,
+        on_replaced: OnReplaced::default(),
+    };
+    let names = baseline.new_names(boundary.root().enter().unwrap(), &boundary.mounts(), &by);
+    let paths: Vec<_> = names.iter().map(|one| one.path.to_str().unwrap()).collect();
+    assert_eq!((paths.len(), &paths[..3]), (22, &[".ugrep", ".zzrc", ".a0-assets"][..]));
+    let [line] = &lines(&names)[..] else { panic!("one line") };
+    assert!(paths.iter().all(|path| line.contains(path)), "{line}");
 }

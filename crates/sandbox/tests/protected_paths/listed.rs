@@ -1,5 +1,7 @@
 //! The list of protected paths, in a boundary: every row, patterns, and what `[protect] paths` asks for.
 
+use policy::protect::table::is_only_classified;
+
 use super::*;
 
 fn with(boundary: &Boundary, asked: &[&'static str]) -> Mounts {
@@ -29,9 +31,7 @@ fn every_row_is_read_only_where_it_exists() {
     // It is a directory, in which others lie.
     expected.retain(|path| !path.ends_with(".jj/repo"));
     // Their program writes them.
-    expected
-        .retain(|path| !path.iter().any(|name| name == ".hg") || !path.iter().any(|name| name == "store"));
-    expected.retain(|path| !path.ends_with(".hg/histedit-state"));
+    expected.retain(|path| !is_only_classified(path.strip_prefix("nested").unwrap_or(path)));
     expected.sort();
     assert_eq!(boundary.mounts().read_only.into_iter().map(|one| one.path).collect::<Vec<_>>(), expected);
 }
@@ -163,5 +163,41 @@ fn a_pattern_below_a_directory_is_found_behind_a_link_to_one() {
         [("data/config.local.toml", true), ("data/other.toml", false), ("cfg/mise.local.toml", true)]
     {
         assert_eq!(read_only.contains(&path.to_owned()), is_protected, "{path}: {read_only:?}");
+    }
+}
+
+#[test]
+fn what_builds_write_stays_writable_and_is_classified_wherever_a_link_leads() {
+    const ORDINARY: &str = r#"[{"directory":"/w","command":"/usr/bin/cc -O2 -c a.c","file":"a.c"}]"#;
+    const EVIL: &str = r#"[{"directory":".","command":"cc -Bbuild/tools/ -c a.c","file":"a.c"}]"#;
+    for tree in ["", "nested/"] {
+        let boundary = Boundary::new();
+        if !tree.is_empty() {
+            boundary.repository("nested");
+        }
+        let [root, build, settings] =
+            ["compile_commands.json", "build/compile_commands.json", ".editorconfig"]
+                .map(|path| format!("{tree}{path}"));
+        boundary.write(&build, ORDINARY).write(&settings, "[*]\nindent_size = 4\n");
+        boundary.link("build/compile_commands.json", &root);
+        let baseline = boundary.baseline_of_old();
+        let read_only = boundary.read_only();
+        assert!(![&root, &build, &settings].iter().any(|path| read_only.contains(path)), "{read_only:?}");
+        // A project of some size.
+        let long = format!("[{}]", vec![&ORDINARY[1..ORDINARY.len() - 1]; 100_000].join(","));
+        boundary.write(&build, &long).write(&settings, "[*]\nindent_size = 2\n");
+        assert_eq!(boundary.paths(&baseline), [""; 0], "what a build writes");
+        // It may put a file there in the place of a link, or nothing.
+        std::fs::remove_file(boundary.host.join(&root)).unwrap();
+        assert_eq!(boundary.paths(&baseline), [""; 0]);
+        boundary.write(&root, ORDINARY);
+        assert_eq!(boundary.paths(&baseline), [""; 0]);
+        std::fs::remove_file(boundary.host.join(&root)).unwrap();
+        boundary.write(&format!("{tree}out/x.json"), EVIL).link("out/x.json", &root);
+        boundary.write(&build, EVIL).write(&settings, "[*]\nindent_size = 4; nop %sh{id}\n");
+        let found = boundary.paths(&baseline);
+        for path in [settings, build, format!("{tree}out/x.json")] {
+            assert!(found.contains(&path), "{path}: {found:?}");
+        }
     }
 }

@@ -36,6 +36,16 @@ const PYTHON_VERSIONS: FileRules = &[("", ContentRule::PythonVersions)];
 
 const MISE_IDIOMATIC: &str = "mise, \"Idiomatic version files\"";
 
+const JAVAC: &str = "javac, in editors too";
+
+const JAVAC_EFFECT: &str = "loads the classes that it names when it compiles without a class path in this directory; processors up to Java 22";
+
+const GRADLE: &str = "Gradle, \"Initialization Scripts\"";
+
+const GRADLE_EFFECT: &str = "runs it at each build, where this is a home directory";
+
+const MAVEN_HOME: &str = "Maven, \"Settings Reference\" and \"Guide to Using Extensions\"";
+
 const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
 
 pub(super) const ROWS: &[ProtectRow] = &[
@@ -293,6 +303,50 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Maven",
         "runs it as a script of the shell, where this is a home directory",
         "Maven, \"Configuring Apache Maven\"",
+        RUN,
+    ),
+    read_only(
+        ".m2/settings.xml",
+        "Maven, and IDEs that open the project",
+        "says where plugins come from, where this is a home directory",
+        MAVEN_HOME,
+        RUN,
+    ),
+    read_only(
+        ".m2/extensions.xml",
+        "Maven, and IDEs that open the project",
+        "loads the extensions that it names, where this is a home directory",
+        MAVEN_HOME,
+        RUN,
+    ),
+    read_only(
+        ".m2/toolchains.xml",
+        "Maven",
+        "runs the Java that it names, where this is a home directory",
+        "Maven, \"Guide to Using Toolchains\"",
+        RUN,
+    ),
+    read_only(".gradle/init.gradle", "Gradle, and editors that import a project", GRADLE_EFFECT, GRADLE, RUN),
+    read_only(
+        ".gradle/init.gradle.kts",
+        "Gradle, and editors that import a project",
+        GRADLE_EFFECT,
+        GRADLE,
+        RUN,
+    ),
+    read_only(".gradle/init.d", "Gradle, and editors that import a project", GRADLE_EFFECT, GRADLE, RUN),
+    read_only(
+        "META-INF/services/javax.annotation.processing.Processor",
+        JAVAC,
+        JAVAC_EFFECT,
+        "Java, javac(1), \"Annotation Processing\"",
+        RUN,
+    ),
+    read_only(
+        "META-INF/services/com.sun.source.util.Plugin",
+        JAVAC,
+        JAVAC_EFFECT,
+        "Java, jdk.compiler, com.sun.source.util.Plugin, `autoStart`",
         RUN,
     ),
     read_only(".bazelrc", "bazel", "takes arguments from it, of which some run programs", BAZEL, RUN),

@@ -41,8 +41,19 @@ pub(crate) enum ContentRule {
     Idea,
     /// What starts a build server.
     BuildServer,
+    /// How each file is compiled.
+    CompileCommands,
+    /// How text is indented.
+    EditorConfig,
     /// A `sandbox.toml`.
     Policy,
+}
+
+impl ContentRule {
+    /// Returns whether a project may well have a link here, whose target is classified by itself.
+    pub(crate) fn is_of_any_build(&self) -> bool {
+        matches!(self, Self::CompileCommands | Self::EditorConfig)
+    }
 }
 
 /// The format a file should have.

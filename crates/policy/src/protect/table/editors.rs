@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, ProtectRow, RUN, read_only};
+use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
 
 const AT_HOME: &str = "runs it at its start, where this is a home directory";
 
@@ -66,7 +66,33 @@ const BUILD_SERVER: &str = "Build Server Protocol, \"Server discovery\"";
 
 const LINTER: &str = "runs it, also when an editor looks at a file";
 
+const COMPILE_COMMANDS: FileRules = &[("", ContentRule::CompileCommands)];
+
+/// Makes a row of how files are compiled, which a build writes.
+const fn compile_commands(path: &'static str) -> ProtectRow {
+    ProtectRow {
+        path,
+        program: "ALE for Vim when a file is opened; editors that run the compiler that it names",
+        effect: "gives a compiler most of the options in it; it stays writable, and is moved aside if one has a compiler load or run something \
+                 or write where it says, if a shell would work something out, or if a compiler lies where no system has it",
+        source: "ALE, `:help g:ale_c_parse_compile_commands`, `g:ale_c_build_dir_names`",
+        treatment: Treatment::Classified(NewFiles(COMPILE_COMMANDS)),
+    }
+}
+
 pub(super) const ROWS: &[ProtectRow] = &[
+    compile_commands("compile_commands.json"),
+    compile_commands("build/compile_commands.json"),
+    compile_commands("build/Debug/compile_commands.json"),
+    compile_commands("build/Release/compile_commands.json"),
+    compile_commands("bin/compile_commands.json"),
+    ProtectRow {
+        path: ".editorconfig",
+        program: "Kakoune, with `editorconfig-load`",
+        effect: "writes the values of eight settings into a command of its own; it stays writable, and is moved aside if one is no plain word",
+        source: "Kakoune, rc/detection/editorconfig.kak",
+        treatment: Treatment::Classified(NewFiles(&[("", ContentRule::EditorConfig)])),
+    },
     read_only(
         ".vscode",
         "VS Code, Cursor, Windsurf and others made of it",
@@ -137,6 +163,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".exrc", "vi, Vim, Neovim", "runs it when started there, with `exrc` set", VIM, RUN),
     read_only(".vimrc", "Vim", "the same as `.exrc`, and at every start in a home directory", VIM, RUN),
     read_only(".gvimrc", "Vim", "the same as `.vimrc`", VIM, RUN),
+    read_only(
+        "Session.vim",
+        "Vim, with vim-startify's `g:startify_session_autoload`, or started by tmux-resurrect",
+        "runs it when it is started in this directory",
+        "vim-startify, `:help g:startify_session_autoload`; tmux-resurrect, docs/restoring_vim_and_neovim_sessions.md",
+        RUN,
+    ),
     read_only(".lvimrc", "Vim, with localvimrc", "runs it for each file below", "localvimrc, README", RUN),
     read_only(
         ".dir-locals.el",

@@ -31,6 +31,14 @@ const ZSH_AUTOENV: &str = "zsh-autoenv, README";
 
 const SCILAB: &str = "Scilab, \"startup\"";
 
+const STATA: &str = "Stata, Getting Started, \"Executing commands every time Stata is started\"";
+
+const NGSPICE: &str = "ngspice manual, \"User-defined configuration file .spiceinit\"";
+
+const PYMOL: &str = "PyMOL, modules/pymol/invocation.py, get_user_config";
+
+const LDAP: &str = "ldap.conf(5)";
+
 const LUA: &str = "Lua manual, package.path";
 
 const LUA_EFFECT: &str = "runs it in the place of a library in C of that name";
@@ -144,6 +152,20 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "ssh_config(5), sshd(8)",
         RUN,
     ),
+    read_only(
+        "ldaprc",
+        "ldapsearch, and what else uses libldap",
+        "sends passwords to the server that it names, and believes whom it says, when it is started in this directory",
+        LDAP,
+        RUN,
+    ),
+    read_only(
+        ".ldaprc",
+        "ldapsearch, and what else uses libldap",
+        "the same as `ldaprc`, where this is a home directory",
+        LDAP,
+        RUN,
+    ),
     read_only(".tmux.conf", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
     read_only(".config/tmux", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
     read_only(".screenrc", "screen", EFFECT_AT_START, "screen(1)", RUN),
@@ -195,6 +217,36 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "GNU Octave manual, \"Quitting Octave\"",
         RUN,
     ),
+    read_only(
+        "pathdef.m",
+        "MATLAB",
+        "runs it in the place of its own, which says where it looks for functions",
+        "MATLAB, \"How MATLAB Finds the Search Path, pathdef.m\"",
+        RUN,
+    ),
+    read_only(
+        "javaclasspath.txt",
+        "octave, MATLAB",
+        "loads classes of Java from where it says",
+        "GNU Octave manual, \"Making Java Classes Available\"; MATLAB, \"Static Path of Java Class Path\"",
+        RUN,
+    ),
+    read_only(
+        "java.opts",
+        "MATLAB",
+        "starts Java with the options in it",
+        "MATLAB Answers, \"How do I increase the heap space for the Java VM\"",
+        RUN,
+    ),
+    read_only("profile.do", "Stata", HERE, STATA, RUN),
+    read_only("sysprofile.do", "Stata", HERE, STATA, RUN),
+    read_only(".spiceinit", "ngspice", HERE, NGSPICE, RUN),
+    read_only("spice.rc", "ngspice", HERE, NGSPICE, RUN),
+    read_only("xschemrc", "xschem", HERE, "xschem(1), FILES", RUN),
+    read_only(".pymolrc", "PyMOL", HERE, PYMOL, RUN),
+    read_only(".pymolrc.*", "PyMOL", HERE, PYMOL, RUN),
+    read_only("pymolrc", "PyMOL", EFFECT_AT_START, PYMOL, RUN),
+    read_only("pymolrc.*", "PyMOL", EFFECT_AT_START, PYMOL, RUN),
     read_only("maxima-init.*", "maxima", HERE, "Maxima manual, \"Runtime Environment\"", RUN),
     read_only("rootlogon.C", "root of CERN", HERE, ROOT, RUN),
     read_only("rootalias.C", "root of CERN", "loads it when it is started in this directory", ROOT, RUN),

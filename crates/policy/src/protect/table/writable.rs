@@ -16,7 +16,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "Makefile",
         "make, and bash when it completes a target (TAB)",
-        "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`, and `cliff.toml` for git-cliff",
+        "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`, `cliff.toml` for git-cliff, and a `*.Rproj` when RStudio builds the project",
     ),
     writable(
         "composer.json",
@@ -36,7 +36,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "CMakeLists.txt",
         "cmake, and editors that configure when a folder is opened",
-        "everything; so do `CMakePresets.json`, `meson.build`, `build.zig`, `Package.swift`, `platformio.ini`, `MODULE.bazel`, `build.mill`",
+        "everything; so do `CMakePresets.json`, `meson.build`, `build.zig`, `Package.swift`, `platformio.ini`, `MODULE.bazel`, `build.mill`, \
+         `pants.toml` and `pants`",
     ),
     writable(
         "eslint.config.js",
@@ -129,6 +130,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "php, bundler, go",
         "all of it, when the project runs: Composer's `vendor/autoload.php` first",
     ),
+    writable(
+        "artisan",
+        "php, and the prompt powerlevel10k with its segment `laravel_version` in this directory and below",
+        "all of it, and what it loads of `vendor` and `bootstrap`",
+    ),
     writable("node_modules", "editors, package managers", "programs and plugins; not searched at all"),
     writable(
         ".env",
@@ -139,13 +145,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(".github/workflows", "the forge", "on its machines, once pushed"),
     writable("AGENTS.md", "agents", "nothing by itself; text persuades, as `CLAUDE.md` and rules do"),
     writable(
-        "compile_commands.json",
-        "clangd, ccls",
-        "nothing, unless you start clangd with `--query-driver`; `.clangd` and `.ccls` neither",
-    ),
-    writable(
-        ".editorconfig",
-        "editors",
-        "nothing: indentation and line ends; so do `pyrightconfig.json`, `biome.json`, `.ocamlformat`, `.watchmanconfig`",
+        ".clangd",
+        "clangd",
+        "nothing, unless you start it with `--query-driver`; so do `.ccls`, `pyrightconfig.json`, `biome.json`, `.ocamlformat`, `.watchmanconfig`",
     ),
 ];

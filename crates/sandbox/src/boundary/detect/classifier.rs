@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::classify::{EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert};
+use policy::classify::{EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert, most_of};
 use policy::plan::FileId;
 use policy::protect::table;
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -28,6 +28,10 @@ const LEVELS: u32 = 8;
 /// much at its protected paths. Looking at it takes about a second; links to one large file, which cost an agent
 /// nothing, would take hours. What is beyond it is not given the benefit of the doubt.
 const MAX_CLASSIFIED: u64 = 16 << 20;
+
+/// How much more is read at one time of the files that may be longer than [`MAX_CONTENT`]: what builds write, which is counted apart,
+/// so that there is still room for everything else.
+const MAX_LONG: usize = 64 << 20;
 
 /// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
 const ENTRY: u64 = 256;
@@ -98,7 +102,9 @@ pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     let classified = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
     let open = mounts.read_only.iter().filter(classified);
     let files = open.map(|one| Watched::among(one, mounts));
-    let links = mounts.links.iter().map(|link| Watched::link(link, Hold::Fixed));
+    // Where a file may stand that is only classified, a build may take its link away.
+    let hold = |link: &Link| if table::is_only_classified(&link.seen_as) { Hold::Loose } else { Hold::Fixed };
+    let links = mounts.links.iter().map(move |link| Watched::link(link, hold(link)));
     let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose));
     let unexpected = mounts.unexpected.iter().map(|one| Watched::link(one, Hold::Loose));
     files.chain(links).chain(loose).chain(unexpected.map(|one| Watched { is_unexpected: true, ..one }))
@@ -109,6 +115,8 @@ pub(crate) struct Classifier {
     verdicts: Vec<Classified>,
     /// How much of [`MAX_CLASSIFIED`] is left.
     left: u64,
+    /// How much of [`MAX_LONG`] is left.
+    left_long: usize,
     until: Deadline,
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
@@ -150,7 +158,8 @@ impl Keeping {
 
 impl Classifier {
     pub(crate) fn until(until: Deadline) -> Self {
-        Self { verdicts: Vec::new(), left: MAX_CLASSIFIED, until, is_whole: true, keeping: None }
+        let (verdicts, left, left_long) = (Vec::new(), MAX_CLASSIFIED, MAX_LONG);
+        Self { verdicts, left, left_long, until, is_whole: true, keeping: None }
     }
 
     /// Returns whether it is too late to classify more, which is then noted.
@@ -224,17 +233,24 @@ impl Classifier {
             FileType::Symlink => EntryType::Link,
             FileType::RegularFile => {
                 if concerns(seen_as) {
+                    let most = most_of(seen_as).min(MAX_CONTENT + self.left_long);
                     // Another file may have the name by now. What is said of the content is that of the one that was read.
-                    match read(parent, name, &mut content) {
+                    match read(parent, name, most, &mut content) {
                         Some(of_what_was_read) => stat = of_what_was_read,
                         None => return self.verdict(path, Reason::NotAFile),
+                    }
+                    self.left_long = self.left_long.saturating_sub(content.len().saturating_sub(MAX_CONTENT));
+                    if content.len() > most && most < most_of(seen_as) {
+                        let reason = Reason::TooLarge { bytes: content.len() };
+                        let essence = Some(hex(&content));
+                        return self.verdicts.push(Classified { path: path.into(), reason, essence });
                     }
                 }
                 EntryType::File { mode: stat.st_mode }
             }
             _ => EntryType::Special,
         };
-        self.left = self.left.saturating_sub(content.len() as u64);
+        self.left = self.left.saturating_sub(content.len().min(MAX_CONTENT) as u64);
         if let (Some(keeping), true) = (&mut self.keeping, concerns(seen_as)) {
             if let EntryType::File { .. } = found {
                 keeping.note_content(path, &stat, &content);
@@ -290,9 +306,9 @@ impl Classifier {
 
 /// Reads as much of a file as is classified, and says what it is. `None` if it is none any more, or cannot be read: an agent
 /// that hides what it wrote is not given the benefit of the doubt.
-fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> Option<Stat> {
+fn read(parent: &OwnedFd, name: &OsStr, most: usize, content: &mut Vec<u8>) -> Option<Stat> {
     let (file, stat) = beneath::file(parent, Path::new(name)).ok()?;
-    std::fs::File::from(file).take(MAX_CONTENT as u64 + 1).read_to_end(content).ok()?;
+    std::fs::File::from(file).take(most as u64 + 1).read_to_end(content).ok()?;
     Some(stat)
 }
 
@@ -300,7 +316,7 @@ fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> Option<Stat> {
 fn content(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Vec<u8>> {
     let (parent, name) = beneath::parent(root, one.path).ok().filter(|_| concerns(one.seen_as))?;
     let mut content = Vec::new();
-    read(&parent, name, &mut content)?;
+    read(&parent, name, most_of(one.seen_as), &mut content)?;
     Some(content)
 }
 

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::Reason;
 use policy::plan::Protect;
+use rustix::fs::FileType;
 
 use super::baseline::Baseline;
 use super::finding::{Finding, FindingOrigin};
 use super::origin::Touched;
 use crate::boundary::protect::mounts::{Dotted, Mounts};
 use crate::boundary::protect::reach::Base;
+use crate::host::beneath;
 
 impl Baseline {
     /// Returns the names found by the last scan that were nowhere in the boundary at the start, but for those that are allowed. They are
@@ -49,7 +51,12 @@ impl Baseline {
                 && self.touched(root, path) == Touched::Since
         };
         findings.extend(mounts.options.iter().filter(is_new).cloned().map(found));
-        findings.sort_by(|a, b| a.path.cmp(&b.path));
+        // Not all may be named, and most programs obey a file.
+        let is_directory = |path: &Path| {
+            beneath::stat(root, path)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+        };
+        findings.sort_by_cached_key(|one| (is_directory(&one.path), one.path.clone()));
         findings
     }
 }

@@ -7,9 +7,6 @@ use policy::classify::Reason;
 use policy::text::{escape, json_bytes};
 use serde::{Deserialize, Serialize};
 
-/// How many names that no list knows are named in a line.
-const MAX_NAMED: usize = 10;
-
 /// Something that a program outside would obey.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Finding {
@@ -50,7 +47,7 @@ impl Finding {
     }
 }
 
-/// Describes findings, one on a line: those of names that no list knows share one.
+/// Describes findings, one on a line: those of names that no list knows share one, which names each of them.
 pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String> {
     let is_name = |finding: &&Finding| finding.reason == Reason::UnknownName;
     let (names, others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_name);
@@ -59,11 +56,9 @@ pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String>
         [] => {}
         [one] => lines.push(format!("{one}; it stays, and `[protect] allow` silences this")),
         several => {
-            let (shown, hidden) = several.split_at(several.len().min(MAX_NAMED));
-            let shown: Vec<_> = shown.iter().map(|one| escape::path_in_text(&one.path)).collect();
-            let more = if hidden.is_empty() { String::new() } else { format!(" and {} more", hidden.len()) };
+            let shown: Vec<_> = several.iter().map(|one| escape::path_in_text(&one.path)).collect();
             lines.push(format!(
-                "{}{more}: no list of sandboxctl knows these names, and programs may obey them; they stay, and `[protect] \
+                "{}: no list of sandboxctl knows these names, and programs may obey them; they stay, and `[protect] \
                  allow` silences this",
                 shown.join(", ")
             ));

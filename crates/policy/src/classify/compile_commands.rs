@@ -1,0 +1,442 @@
+//! How each file is compiled (`compile_commands.json`): ALE for Vim runs a compiler with most of what it says when a file is opened, and
+//! other editors run the compilers that it names.
+//!
+//! Builds write such a file at every configuration, and it has the options of anybody's build. So these are the few that have a compiler
+//! load or run something, or write where they say.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::reason::Reason;
+use super::settings::plain_json;
+use crate::protect::table::content::FileFormat;
+
+/// The most that is read of one: those of compilers and kernels have some megabytes.
+pub(super) const MOST: usize = 32 << 20;
+
+/// How much of an argument is shown.
+const SHOWN: usize = 100;
+
+/// What has a compiler load a plugin or more arguments, or run another program in its place.
+const LOADING: [&str; 11] = [
+    "--config", "--load", "-fpass-plugin", "-fplugin", "-iplugindir", "-load", "-wrapper", "@",
+    "-fopt-info-", "-fopt-info=", "-fdump-",
+];
+
+/// The same if anything but a directory of the system follows.
+const PREFIXES: [&str; 2] = ["-B", "--prefix"];
+
+const SPECS: [&str; 2] = ["-specs", "--specs"];
+
+/// Those that toolchains for microcontrollers bring.
+const KNOWN_SPECS: [&str; 5] =
+    ["nano.specs", "nosys.specs", "picolibc.specs", "rdimon.specs", "semihost.specs"];
+
+/// Options that begin with `-f`, and whose value is a path from which a compiler only reads, or which it writes into what it makes.
+const WITH_PATHS: [&str; 24] = [
+    "auto-profile", "build-session-file", "canon-prefix-map", "coverage-compilation-dir",
+    "coverage-prefix-map", "crash-diagnostics-dir", "debug-compilation-dir", "debug-prefix-map",
+    "file-compilation-dir", "file-prefix-map", "macro-prefix-map", "module-file", "module-map-file",
+    "modules-cache-path", "prebuilt-module-path", "profile-instr-use", "profile-list", "profile-prefix-map",
+    "profile-sample-use", "profile-use", "random-seed", "sanitize-ignorelist", "sanitize-blacklist",
+    "use-ld",
+];
+
+/// Programs that run the compiler that comes after them.
+const LAUNCHERS: [&str; 8] =
+    ["buildcache", "ccache", "distcc", "env", "fccache", "gomacc", "icecc", "sccache"];
+
+/// Where systems have their compilers.
+const OF_SYSTEM: [&str; 16] = [
+    "/Applications/", "/Library/", "/app/", "/bin/", "/emsdk/", "/gnu/store/", "/home/linuxbrew/.linuxbrew/",
+    "/lib/", "/lib64/", "/nix/store/", "/opt/", "/run/current-system/", "/sbin/", "/snap/", "/usr/",
+    "/var/lib/flatpak/",
+];
+
+/// Where tools put compilers into a home directory.
+const OF_HOMES: [&str; 9] = [
+    ".arduino15", ".conan", ".conan2", ".espressif", ".local", ".nix-profile", ".platformio", ".rustup",
+    "Android",
+];
+
+/// What a shell works out where it is not quoted.
+const SPECIAL: &str = "`$#;|&<>(){[*?";
+
+/// Classifies a file: the first argument that counts, or that it cannot be read.
+pub(super) fn classify(content: &[u8]) -> Option<Reason> {
+    match read(content) {
+        Some(found) => found.into_iter().next().map(|key| Reason::Setting { key }),
+        None => Some(Reason::Unreadable { format: FileFormat::Json }),
+    }
+}
+
+/// Returns what counts of a file: whoever configures the build again changes nothing by it.
+pub(super) fn essence(content: &[u8]) -> Option<Vec<u8>> {
+    let found = read(content)?;
+    Some(found.join("\n").into_bytes())
+}
+
+/// Returns each argument that counts, once and in order; `None` where it cannot be read.
+fn read(content: &[u8]) -> Option<Vec<String>> {
+    let text = String::from_utf8_lossy(content);
+    if text.trim().is_empty() {
+        return Some(Vec::new());
+    }
+    let mut found = parse(&text).or_else(|()| parse(&plain_json(&text).ok_or(())?)).ok()?;
+    found.sort();
+    found.dedup();
+    Some(found)
+}
+
+/// Parses JSON. What ends before its end is still being written, and no program obeys it.
+fn parse(text: &str) -> Result<Vec<String>, ()> {
+    let mut found = Vec::new();
+    let mut json = serde_json::Deserializer::from_str(text);
+    let read = json.deserialize_seq(Entries(&mut found)).and_then(|()| json.end());
+    match read {
+        Err(error) if !error.is_eof() => Err(()),
+        _ => Ok(found),
+    }
+}
+
+/// Reads the list, and remembers what counts.
+struct Entries<'a>(&'a mut Vec<String>);
+
+impl<'de> Visitor<'de> for Entries<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of commands")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while let Some(entry) = entries.next_element::<Entry>()? {
+            self.0.extend(entry.0);
+        }
+        Ok(())
+    }
+}
+
+/// What counts of one command.
+struct Entry(Vec<String>);
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntryVisitor)
+    }
+}
+
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a command")
+    }
+
+    /// Reads one, also where a key is there twice: of two some programs take the first, others the last.
+    fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<Entry, A::Error> {
+        let mut found = Vec::new();
+        while let Some(key) = keys.next_key::<String>()? {
+            match key.as_str() {
+                "command" => found.extend(of_command(&keys.next_value::<String>()?)),
+                "arguments" => {
+                    let arguments: Vec<String> = keys.next_value()?;
+                    found.extend(arguments.iter().filter(|one| is_expanded(one)).map(|one| shown(one)));
+                    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+                    found.extend(of_words(&words));
+                }
+                _ => {
+                    keys.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(Entry(found))
+    }
+}
+
+fn shown(argument: &str) -> String {
+    argument.chars().take(SHOWN).collect()
+}
+
+/// Returns whether an argument may run something although a program quotes it for a shell: ALE leaves out the quotes where it sees no
+/// character that asks for them, and it knows neither of these.
+fn is_expanded(argument: &str) -> bool {
+    argument.contains(|letter: char| letter == '`' || letter.is_control())
+}
+
+/// Lists what counts in a command for a shell.
+fn of_command(command: &str) -> Vec<String> {
+    match split(command) {
+        Ok(words) => of_words(&words.iter().map(String::as_str).collect::<Vec<_>>()),
+        Err(mark) => vec![mark],
+    }
+}
+
+/// Splits a command into words. ALE gives a shell those that it knows as they are, so nothing in them may be left for a shell to work out.
+/// Else the part of the command that counts.
+fn split(command: &str) -> Result<Vec<String>, String> {
+    let mut words = vec![String::new()];
+    let (mut quote, mut is_escaped, mut is_torn) = (None, false, false);
+    let mut ale = AleReader::default();
+    for (at, letter) in command.char_indices() {
+        let odd = || Err(shown(&command[at..]));
+        if letter.is_control() && letter != '\t' {
+            return odd();
+        }
+        is_torn |= ale.ends_word(letter) && quote.is_some();
+        match (letter, quote) {
+            // Where a space is escaped, ALE ends the word all the same.
+            (' ' | '\t', None) => {
+                words.push(String::new());
+                is_escaped = false;
+            }
+            (letter, _) if is_escaped => {
+                is_escaped = false;
+                push(&mut words, letter);
+            }
+            ('\\', None | Some('"')) => is_escaped = true,
+            ('"' | '\'', None) => quote = Some(letter),
+            (letter, Some(open)) if letter == open => quote = None,
+            ('`' | '$', None | Some('"')) => return odd(),
+            ('#', None) if words.last().is_some_and(|word| !word.is_empty()) => push(&mut words, letter),
+            (letter, None) if is_special(letter) => return odd(),
+            (letter, _) => push(&mut words, letter),
+        }
+    }
+    if quote.is_some() || is_escaped {
+        return Err(shown(command));
+    }
+    if is_torn {
+        // Without the words that it leaves out, quotes end elsewhere, and a word may begin at any space.
+        if let Some(word) = ale.given().find(|word| word.contains(is_special)) {
+            return Err(shown(word));
+        }
+        words.extend(command.split(' ').map(|word| word.replace(['"', '\'', '\\'], "")));
+    }
+    Ok(words.into_iter().filter(|word| !word.is_empty()).collect())
+}
+
+fn is_special(letter: char) -> bool {
+    SPECIAL.contains(letter)
+}
+
+fn push(words: &mut [String], letter: char) {
+    if let Some(word) = words.last_mut() {
+        word.push(letter);
+    }
+}
+
+/// How ALE splits a command, see `ale#c#ShellSplit`: to it no quote is escaped, and brackets are quotes.
+#[derive(Default)]
+struct AleReader {
+    open: Vec<char>,
+    words: Vec<String>,
+    word: String,
+}
+
+impl AleReader {
+    /// Reads a letter. Returns whether a word ends with it.
+    fn ends_word(&mut self, letter: char) -> bool {
+        let open = &mut self.open;
+        if letter == ' ' && open.is_empty() {
+            self.words.push(std::mem::take(&mut self.word));
+            return true;
+        }
+        self.word.push(letter);
+        let last = open.last().copied();
+        let opening = match letter {
+            ')' => Some('('),
+            ']' => Some('['),
+            '}' => Some('{'),
+            _ => None,
+        };
+        match letter {
+            '\'' if last == Some('\'') => drop(open.pop()),
+            '\'' if last != Some('"') => open.push(letter),
+            '"' | '`' if last == Some(letter) => drop(open.pop()),
+            '"' | '`' | '(' | '[' | '{' if last != Some('\'') => open.push(letter),
+            _ if opening.is_some() && last == opening => drop(open.pop()),
+            _ => {}
+        }
+        false
+    }
+
+    /// Lists the words that it may give to a shell: options, and what follows some.
+    fn given(&self) -> impl Iterator<Item = &str> {
+        let mut is_taken = false;
+        let words = self.words.iter().chain([&self.word]).filter(|word| !word.is_empty());
+        words.map(String::as_str).filter(move |word| {
+            let is_given = is_taken || word.starts_with('-');
+            is_taken = matches!(*word, "-B" | "-D" | "-I") || word.starts_with("-i");
+            is_given
+        })
+    }
+}
+
+/// Lists what counts of the words of a command.
+fn of_words(words: &[&str]) -> Vec<String> {
+    let mut found: Vec<String> = compilers(words).filter(|word| !is_of_system(word)).map(shown).collect();
+    for (at, word) in words.iter().enumerate() {
+        let next = words.get(at + 1).copied().unwrap_or_default();
+        if counts(word, next) || parts(word).any(|part| counts(part, "")) {
+            found.push(shown(word));
+        }
+    }
+    found
+}
+
+/// Lists the compiler that a command names, and what runs it.
+fn compilers<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let is_launcher = |word: &&str| LAUNCHERS.contains(&word.rsplit('/').next().unwrap_or_default());
+    let launchers = words.iter().take_while(|word| is_launcher(word)).count();
+    words.iter().take(launchers + 1).copied().filter(|word| word.contains('/'))
+}
+
+/// Returns whether a path leads to where systems and tools have their compilers.
+fn is_of_system(path: &str) -> bool {
+    let is_plain = path.split('/').all(|name| name != "..");
+    is_plain && (OF_SYSTEM.iter().any(|directory| path.starts_with(directory)) || is_of_home(path))
+}
+
+fn is_of_home(path: &str) -> bool {
+    let names: Vec<&str> = path.split('/').collect();
+    match names.as_slice() {
+        ["", "home", _, tool, _, ..] | ["", "root", tool, _, ..] => OF_HOMES.contains(tool),
+        _ => false,
+    }
+}
+
+/// Lists the options that one hands over to a part of the compiler: `-Wp,-x`, `-Xclang=-x`.
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    let hands_over = ["-Wp,", "-X"].iter().any(|option| word.starts_with(option));
+    word.split([',', '=']).skip(1).filter(move |_| hands_over)
+}
+
+/// Returns whether an argument, with the next one, has a compiler load or run something, or write where it says.
+fn counts(word: &str, next: &str) -> bool {
+    let value = |option: &&str| {
+        let rest = word.strip_prefix(*option)?;
+        Some(if rest.is_empty() { next } else { rest.strip_prefix('=').unwrap_or(rest) })
+    };
+    LOADING.iter().any(|option| word.starts_with(option))
+        || PREFIXES.iter().find_map(value).is_some_and(|path| !is_of_system(path))
+        || SPECS.iter().find_map(value).is_some_and(|name| !KNOWN_SPECS.contains(&name))
+        || word.strip_prefix("-f").and_then(|option| option.split_once('=')).is_some_and(writes)
+}
+
+/// Returns whether the value of an option that begins with `-f` may be a file that is written, or a program.
+fn writes((name, value): (&str, &str)) -> bool {
+    if name == "module-mapper" {
+        return !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte));
+    }
+    value.contains('/') && !WITH_PATHS.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_command(command: &str) -> Option<Reason> {
+        let command = serde_json::to_string(command).unwrap();
+        classify(
+            format!(r#"[{{"directory":"/w/build","command":{command},"file":"/w/a.c","output":"a.o"}}]"#)
+                .as_bytes(),
+        )
+    }
+
+    fn of_arguments(arguments: &[&str]) -> Option<Reason> {
+        let arguments = serde_json::to_string(arguments).unwrap();
+        classify(format!(r#"[{{"directory":"/w","arguments":{arguments},"file":"a.c"}}]"#).as_bytes())
+    }
+
+    #[test]
+    fn what_has_a_compiler_run_or_load_something_is_found() {
+        for options in [
+            "-Bbuild/tools/", "-B build/tools/", "-Bstatic", "-B/usr/../w/tools", "--prefix=tools",
+            "-fplugin=./src/p.so", "-fplugin=p", "-fpass-plugin=p.so", "-iplugindir=tools",
+            "-Xclang -load -Xclang p.so", "-Xclang=-load", "-mllvm -load=p.so", "-Wp,-fplugin=p.so",
+            "@options", "-D @options", "-wrapper sh,-c,id", "-specs=evil.specs", "--specs evil.specs",
+            "--config=evil.cfg", "-fopt-info-all=/home/me/.bashrc", "-fdump-tree-all=x",
+            "-fsave-it-in=/home/me/.bashrc", "-fmodule-mapper=|id", "-fmodules-ts '-fmodule-mapper=|id'",
+            "-fpl\"ug\"in=./p.so", "-fpl\\ugin=./p.so", "-DX=a\\ -fplugin=p.so", "-DX=a\t-fplugin=p.so",
+        ] {
+            assert!(
+                matches!(of_command(&format!("cc {options} -c a.c")), Some(Reason::Setting { .. })),
+                "{options}"
+            );
+        }
+        assert!(of_arguments(&["cc", "-B", "tools", "a.c"]).is_some());
+        assert!(of_arguments(&["cc", "-fplugin=p.so", "a.c"]).is_some());
+        let twice =
+            r#"[{"file":"a.c","command":"cc -Bx","command":"cc"},{"arguments":["cc","@x"],"arguments":[]}]"#;
+        assert_eq!(read(twice.as_bytes()), Some(vec!["-Bx".to_owned(), "@x".to_owned()]));
+    }
+
+    #[test]
+    fn what_a_shell_would_work_out_is_found() {
+        for options in [
+            "-W$(id)", "-W`id`", "-W;id", "-DX=\"$(id)\"", "-DX=\"`id`\"", "-DX|id", "-D X&id", "-DX >y",
+            "-f*", "-f[p]lugin=x", "-f{plugin=x,y}", "-DX\nid", "-DX # y", "-DX='a", "-DX=\"a", "-DX \\",
+            // Of these ALE takes a part.
+            "-DX=\"\\\"a -Bevil\\\"\"", "\"-DX=\\\"a -fplugin=x\\\"\"", "-DX=\"\\\"a -D;id \\\"\"",
+            "-DX=\"('\" x ')\" -Bevil \"'",
+        ] {
+            assert!(
+                matches!(of_command(&format!("cc {options}")), Some(Reason::Setting { .. })),
+                "{options}"
+            );
+        }
+        for argument in ["-W`id`", "-W\nid", "-W\nsh\tx.sh"] {
+            assert!(of_arguments(&["cc", argument]).is_some(), "{argument}");
+        }
+    }
+
+    #[test]
+    fn a_compiler_that_no_system_has_is_found() {
+        for compiler in [
+            "./cc", "tools/cc", "/workspace/cc", "/usr/../w/cc", "/home/me/p/cc", "ccache ./cc",
+            "/usr/bin/env x/cc",
+        ] {
+            assert!(of_command(&format!("{compiler} -c a.c")).is_some(), "{compiler}");
+        }
+    }
+
+    #[test]
+    fn what_builds_write_passes() {
+        for command in [
+            "/usr/bin/cc -c a.c",
+            "ccache /usr/bin/c++ -std=gnu++17 -o CMakeFiles/x.dir/a.cpp.o -c /w/a.cpp",
+            "/usr/bin/c++ -DFOO=\\\"bar\\\" -DBAZ=\"\\\"two words\\\"\" -DQ=\"\\\"Copyright (c) Me <me@example.org>\\\"\" -I\"/w/my include\" -isystem /usr/include/x -O3 -DNDEBUG -std=gnu++20 -fPIC -Wall -Wextra -Werror=return-type -march=native -fvisibility=hidden -MD -MT a.o -MF a.o.d -o a.o -c /w/a.cpp",
+            "/usr/bin/clang++ -fcolor-diagnostics -fdiagnostics-color=always -ffile-prefix-map=/w/=. -fsanitize=address,undefined -fsanitize-ignorelist=/w/x.txt -fuse-ld=/usr/bin/mold -stdlib=libc++ --target=x86_64-linux-gnu --sysroot=/opt/x -c a.cpp",
+            "gcc -Wp,-MMD,init/.main.o.d -nostdinc -I./arch/x86/include -include ./include/linux/kconfig.h -D__KERNEL__ -fmacro-prefix-map=./= -mindirect-branch=thunk-extern -fstack-protector-strong -DKBUILD_MODFILE='\"init/main\"' -DKBUILD_BASENAME='\"main\"' -D__KBUILD_MODNAME=kmod_main -c -o init/main.o init/main.c",
+            "/home/me/.espressif/tools/xtensa-esp-elf/bin/xtensa-esp32-elf-gcc --specs=nano.specs -mlongcalls -c a.c",
+            "arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb --specs=nosys.specs -specs=nano.specs -c a.c",
+            "c++ '-DX=\"a b\"' -Ilibx.p -fdiagnostics-color=always -D_FILE_OFFSET_BITS=64 -o a.o -c ../a.cpp",
+            "/usr/bin/g++ -fmodules-ts -fmodule-mapper=CMakeFiles/x.dir/a.cpp.o.modmap -MD -fdeps-format=p1689r5 -x c++ -c a.cpp",
+            "/usr/bin/c++ \"-DF(x)=x*2\" \"-DG=\\\"a|b&c\\\"\" -DH=a#b -c a.cpp",
+            "/usr/local/cuda/bin/nvcc -forward-unknown-to-host-compiler -Xcompiler=-fPIC \"--generate-code=arch=compute_75,code=[compute_75,sm_75]\" -x cu -c a.cu",
+            "",
+        ] {
+            assert_eq!(of_command(command), None, "{command}");
+        }
+        assert_eq!(of_arguments(&["/usr/bin/gcc", "-c", "-DX=\"(a b)\"", "-DY=$z", "-I.", "a.c"]), None);
+        assert_eq!(classify(b"[\n]\n"), None);
+        // Another program may write it as it goes.
+        assert_eq!(classify(br#"[{"directory":"/w","command":"cc -c"#), None);
+        assert_eq!(classify(br#"[{"command":"cc -c a.c"},]"#), None);
+        assert!(classify(br#"[{"command":"cc -Bx"},{"command":"cc -c"#).is_some());
+        assert!(matches!(classify(b"[{x}]"), Some(Reason::Unreadable { .. })));
+    }
+
+    #[test]
+    fn only_what_counts_is_the_essence() {
+        let with =
+            |options: &str| essence(format!(r#"[{{"command":"cc {options} -c a.c"}}]"#).as_bytes()).unwrap();
+        assert_eq!(with("-Bx -O2"), with("-Bx -O3"));
+        assert_ne!(with("-Bx"), with("-By"));
+    }
+}
