@@ -4,7 +4,7 @@ use super::git_data::{OBEYED, committed, git};
 use super::*;
 
 /// What the last look says of each path.
-fn last(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Origin)> {
+fn last(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, FindingOrigin)> {
     let one = |finding: Finding| (finding.path.display().to_string(), finding.origin);
     boundary.last_look(baseline).into_iter().map(one).collect()
 }
@@ -60,7 +60,7 @@ fn a_repository_among_the_objects_of_git_annex_is_found_whatever_leads_there() {
         let findings = ended(&boundary, &baseline);
         let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
         let config = format!("{place}/config");
-        assert!(found.contains(&(config.as_str(), Origin::Created)), "{found:?}");
+        assert!(found.contains(&(config.as_str(), FindingOrigin::Created)), "{found:?}");
         for mut finding in findings {
             let _ = set_aside(boundary.root().enter().unwrap(), &mut finding, now());
         }
@@ -77,7 +77,7 @@ fn a_repository_that_a_later_run_completes_among_them_is_found() {
     let baseline = boundary.baseline();
     hidden(&boundary, place);
     assert!(is_obeyed(&boundary, "docs/guide"), "the control");
-    assert!(last(&boundary, &baseline).contains(&(format!("{place}/config"), Origin::Created)));
+    assert!(last(&boundary, &baseline).contains(&(format!("{place}/config"), FindingOrigin::Created)));
     // What lies there since before the start may be the user's own, and nobody has touched it.
     boundary.until_the_clock_is_past(&format!("{place}/config"));
     let baseline = boundary.baseline();
@@ -102,7 +102,7 @@ fn a_link_to_a_directory_among_them_is_moved_aside() {
     found.sort_by(|a, b| a.path.cmp(&b.path));
     let paths: Vec<_> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
     assert_eq!(paths, ["all", "key", "named", "nothing", "some"]);
-    assert!(found.iter().all(|one| !one.stays() && one.origin == Origin::Created), "{found:?}");
+    assert!(found.iter().all(|one| !one.stays() && one.origin == FindingOrigin::Created), "{found:?}");
 }
 
 /// The links that `git annex add` makes, in a repository and in a submodule, whose `.git` it turns into a link; with content and without.

@@ -10,7 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags, RawDir};
 
 use super::data;
 use super::progress::{Annex, Search, is};
-use crate::boundary::protect::mounts::Notice;
+use crate::boundary::protect::mounts::ProtectionGap;
 use crate::boundary::walk::Extent;
 use crate::host::beneath;
 
@@ -62,7 +62,7 @@ impl Search<'_> {
             self.all_ahead();
         }
         let notices = self.notices.split_off(before);
-        self.notices.extend(notices.into_iter().filter(|notice| *notice == Notice::OutOfTime));
+        self.notices.extend(notices.into_iter().filter(|notice| *notice == ProtectionGap::OutOfTime));
     }
 
     /// Returns whether a directory holds nothing but files with content and directories. Directories in it of which that cannot be said
