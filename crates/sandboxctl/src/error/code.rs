@@ -44,6 +44,7 @@ codes! {
     ConfigUntrusted = "config.untrusted", Usage, Retry::Never, "the file widens what a sandbox may do, and is not trusted";
     ConfigSuperseded = "config.superseded", Usage, Retry::Never, "a nearer file, or a new repository, would take the place of the file that was in force";
     TasksInvalid = "tasks.invalid", Usage, Retry::Never, "lines of a batch are no tasks; details.problems lists what is wrong";
+    ChildInvalid = "child.invalid", Usage, Retry::Never, "what an agent has asked for is no request for a child; details.problems lists what is wrong";
     EngineNotInstalled = "engine.not_installed", Unavailable, Retry::Never, "there is no command of the engine";
     EngineUnreachable = "engine.unreachable", Unavailable, Retry::Never, "no engine answers";
     EngineForbidden = "engine.forbidden", Unavailable, Retry::Never, "this user may not use the engine";
@@ -57,12 +58,11 @@ codes! {
     EmulatorMissing = "emulator.missing", Unavailable, Retry::Never, "nothing here emulates a processor that the build is for";
     LayerUnenforceable = "layer.unenforceable", Unavailable, Retry::Never, "a required layer cannot be enforced on this machine";
     CommandUnprotected = "command.unprotected", Unprotected, Retry::Later, "a protected file was replaced on the host and would run something new; the sandbox was ended";
-    PolicyDenied = "policy.denied", Denied, Retry::Never, "a rule refuses it; asking again changes nothing";
-    ChildInvalid = "child.invalid", Usage, Retry::Never, "what an agent has asked for is no request for a child; details.problems lists what is wrong";
     ChildRefused = "child.refused", Denied, Retry::Never, "an agent has asked for a child that is wider than its sandbox; details.problems lists in what";
-    ChildLimit = "child.limit", Failed, Retry::Later, "as many children live as `[children] max` allows";
+    PolicyDenied = "policy.denied", Denied, Retry::Never, "a rule refuses it; asking again changes nothing";
     TaskCancelled = "task.cancelled", TasksFailed, Retry::Later, "the task of a batch was cancelled before it had succeeded";
     CommandTimedOut = "command.timed_out", TimedOut, Retry::Never, "the command ran out of time";
+    ChildLimit = "child.limit", Failed, Retry::Later, "as many children live as `[children] max` allows";
     EngineDiskFull = "engine.disk_full", Failed, Retry::Never, "the engine has no space left";
     EngineFailed = "engine.failed", Failed, Retry::Never, "the engine refused, in words of its own";
     ImageNotFetched = "image.not_fetched", Failed, Retry::Later, "the image cannot be fetched";
