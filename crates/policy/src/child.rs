@@ -14,8 +14,9 @@ use crate::plan::{
 };
 use crate::rules::limits::Limits;
 use crate::rules::network::{HostPattern, HostRule, Pattern, egress};
-use crate::rules::rootfs::TMPFS_PATHS;
+use crate::rules::rootfs::{HOST_SYSTEM, TMPFS_PATHS};
 use crate::rules::verdict::{Origin, listing};
+use crate::text::escape;
 use crate::text::json_object::Mistake;
 
 mod request;
@@ -43,7 +44,7 @@ impl Plan {
                 (self.limits.clone(), None)
             }
         };
-        let workdir = workdir(self, request, &boundaries);
+        let workdir = workdir(self, request, &boundaries, &mut refused);
         if !refused.is_empty() {
             return Err(refused);
         }
@@ -119,7 +120,29 @@ fn boundaries(plan: &Plan, request: &ChildRequest, refused: &mut Vec<Mistake>) -
         }
         boundaries.push(boundary);
     }
+    covered(&shared, request, refused);
     boundaries
+}
+
+/// Refuses a shared directory without what keeps parts of it from being seen: patterns of another one hide the same files wherever they are
+/// shared, and what is mounted in it covers what it has there.
+fn covered(shared: &[&Boundary], request: &ChildRequest, refused: &mut Vec<Mistake>) {
+    let is_asked = |boundary: &&&Boundary| request.shared_dirs.contains_key(&boundary.name);
+    let Some(some) = shared.iter().find(is_asked) else { return };
+    for missing in shared.iter().filter(|boundary| !is_asked(boundary)) {
+        let outer = shared.iter().filter(is_asked).find(|outer| missing.guest.starts_with(&outer.guest));
+        let message = if let Some(outer) = outer {
+            format!("`{}` is mounted in `{}`, so a child has both or neither", missing.name, outer.name)
+        } else if missing.hide.is_empty() {
+            continue;
+        } else {
+            format!(
+                "`{}` hides files, which may be in `{}` too, so a child has both or neither",
+                missing.name, some.name
+            )
+        };
+        refused.push(Mistake::new(message).hint(format!("ask for `{}`, \"ro\" will do", missing.name)));
+    }
 }
 
 /// Returns the hosts that a child may reach: those that it asks for, each of which its sandbox may reach.
@@ -133,7 +156,15 @@ fn network(plan: &Plan, request: &ChildRequest, has_routes: bool, refused: &mut 
             refused.push(Mistake::new(message).hint("leave `allow` out"));
             return Network::None;
         }
-        Network::Open => (Vec::new(), Vec::new()),
+        Network::Open => {
+            // The proxy of a child is on the host, whose own addresses the sandbox does not reach.
+            for pattern in request.allow.iter().filter(|pattern| is_internal(pattern)) {
+                let message =
+                    format!("`{pattern}` leads inwards, where the network of this sandbox does not");
+                refused.push(Mistake::new(message).hint("ask for hosts of the internet"));
+            }
+            (Vec::new(), Vec::new())
+        }
         Network::Allowlist { allow, deny, intercept } => {
             for pattern in request.allow.iter().filter(|pattern| !is_allowed(pattern, allow)) {
                 let own = listing(allow.iter().map(|rule| &rule.pattern));
@@ -148,10 +179,15 @@ fn network(plan: &Plan, request: &ChildRequest, has_routes: bool, refused: &mut 
     Network::Allowlist { allow, deny, intercept }
 }
 
+/// Returns whether a pattern names a host that leads inwards.
+fn is_internal(pattern: &Pattern) -> bool {
+    matches!(pattern.hosts(), HostPattern::Exact { host, .. } if host.is_internal() || host.is_metadata())
+}
+
 /// Returns whether all that a pattern allows is allowed by one rule.
 fn is_allowed(pattern: &Pattern, allow: &[HostRule]) -> bool {
     // A wildcard never reaches an internal host, which a rule that names it does.
-    let is_internal = matches!(pattern.hosts(), HostPattern::Exact { host, .. } if host.is_internal());
+    let is_internal = is_internal(pattern);
     allow.iter().any(|rule| match (&rule.pattern, pattern) {
         (Pattern::Hosts(own), _) => own.covers(pattern.hosts()) && (!is_internal || own.is_exact()),
         (own @ Pattern::Requests(_), asked @ Pattern::Requests(_)) => own == asked,
@@ -183,14 +219,30 @@ fn lower<T: Copy + Ord + std::fmt::Display>(
 }
 
 /// Returns where a child starts: where it asks to, else where its sandbox's command started, if it has that directory.
-fn workdir(plan: &Plan, request: &ChildRequest, boundaries: &[Boundary]) -> PathBuf {
+fn workdir(
+    plan: &Plan,
+    request: &ChildRequest,
+    boundaries: &[Boundary],
+    refused: &mut Vec<Mistake>,
+) -> PathBuf {
+    let is_shared = |path: &Path| boundaries.iter().any(|boundary| path.starts_with(&boundary.guest));
+    let is_tmpfs = |path: &Path| TMPFS_PATHS.iter().any(|own| path == Path::new(own));
     if let Some(asked) = &request.workdir {
-        return asked.as_path().to_owned();
+        let path = asked.as_path();
+        let is_of_the_system = HOST_SYSTEM.iter().any(|tree| path.starts_with(tree));
+        // What else an image has is known only inside.
+        let may_be_there =
+            plan.provider.runs_containers() || is_shared(path) || is_tmpfs(path) || is_of_the_system;
+        if !may_be_there && path != Path::new("/") {
+            let message = format!("`workdir`: the child has no directory {}", escape::path(path));
+            let shared: Vec<_> = boundaries.iter().map(|boundary| boundary.guest.display()).collect();
+            let there = if shared.is_empty() { format!("`{HOME}`") } else { listing(shared) };
+            refused.push(Mistake::new(message).hint(format!("it may start in {there}")));
+        }
+        return path.to_owned();
     }
     let own = &plan.agent.workdir;
-    let is_shared = boundaries.iter().any(|boundary| own.starts_with(&boundary.guest));
-    let is_empty_directory = TMPFS_PATHS.iter().any(|path| own == Path::new(path));
-    if is_shared || is_empty_directory { own.clone() } else { PathBuf::from(HOME) }
+    if is_shared(own) || is_tmpfs(own) { own.clone() } else { PathBuf::from(HOME) }
 }
 
 /// Returns the variables of a child: those of its sandbox, without what only that has, and its own.

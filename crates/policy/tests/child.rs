@@ -129,7 +129,7 @@ fn what_the_sandbox_does_not_have_is_refused_and_all_of_it_at_once() {
     let parent = plan(PARENT);
     let text = r#"{"command": ["make"], "shared_dirs": {"reference": "rw", "home": "ro"}, "secrets": ["other"],
         "allow": ["example.org", "api.example.org", "*.example.org", "http.files.example.org", "GET http://other.example/x"],
-        "memory": "1g", "pids": 26}"#;
+        "memory": "1g", "pids": 26, "workdir": "/workspace/x"}"#;
     let messages = refused(&parent, text);
     let expected = [
         "this sandbox has no shared directory `home`",
@@ -141,6 +141,7 @@ fn what_the_sandbox_does_not_have_is_refused_and_all_of_it_at_once() {
         "this sandbox may not reach `GET http://other.example/x`, so a child may not",
         "`memory`: a child has at most 256m, and 1g is more",
         "`pids`: a child has at most 25, and 26 is more",
+        "`workdir`: the child has no directory /workspace/x",
     ];
     assert_eq!(messages, expected);
     let off = plan("[children]\nmax = 1\n");
@@ -169,4 +170,38 @@ fn generations_end() {
     assert_eq!(second.children, None);
     let memory = |plan: &Plan| plan.limits.memory.map_or(0, |memory| memory.0);
     assert!(memory(&parent) + memory(&first) + memory(&second) <= 1 << 30);
+}
+
+#[test]
+fn what_covers_or_hides_files_stays_with_what_it_is_about() {
+    let parent = plan(
+        r#"
+        [shared_dirs]
+        repo = { host = "./repo", guest = "/repo", mode = "ro" }
+        config = { host = "./repo/config", guest = "/config", mode = "ro", hide = ["*.key"] }
+        cover = { host = "./empty", guest = "/repo/secrets", mode = "ro" }
+        plain = { host = "./plain", guest = "/plain" }
+        [children]
+        max = 1
+        "#,
+    );
+    let ask = |dirs: &str| format!(r#"{{"command": ["true"], "shared_dirs": {{{dirs}}}}}"#);
+    let expected = [
+        "`config` hides files, which may be in `repo` too, so a child has both or neither",
+        "`cover` is mounted in `repo`, so a child has both or neither",
+    ];
+    assert_eq!(refused(&parent, &ask(r#""repo": "ro""#)), expected);
+    let all = ask(r#""repo": "ro", "config": "ro", "cover": "ro""#);
+    assert_eq!(child(&parent, &all).boundaries.len(), 3, "the control");
+    assert_eq!(child(&parent, &ask("")).boundaries.len(), 0);
+}
+
+#[test]
+fn an_open_network_gives_no_child_the_addresses_of_the_host() {
+    let parent = plan("provider = \"docker\"\n[network]\nmode = \"open\"\n[children]\nmax = 1\n");
+    let ask = |host: &str| format!(r#"{{"command": ["true"], "allow": ["{host}"]}}"#);
+    for host in ["127.0.0.1:5432", "localhost:631", "10.0.0.1", "169.254.169.254"] {
+        assert_eq!(refused(&parent, &ask(host)).len(), 1, "{host}");
+    }
+    assert!(matches!(child(&parent, &ask("example.org")).network, Network::Allowlist { .. }), "the control");
 }

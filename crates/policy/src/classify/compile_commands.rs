@@ -16,6 +16,9 @@ use crate::protect::table::content::FileFormat;
 /// The most that is read of one: those of compilers and kernels have some megabytes.
 pub(super) const MOST: usize = 32 << 20;
 
+/// The longest command that is split: as much as Linux gives a program as its arguments, see execve(2).
+const LONGEST: usize = 2 << 20;
+
 /// How much of an argument is shown.
 const SHOWN: usize = 100;
 
@@ -168,8 +171,11 @@ fn is_expanded(argument: &str) -> bool {
     argument.contains(|letter: char| letter == '`' || letter.is_control())
 }
 
-/// Lists what counts in a command for a shell.
+/// Lists what counts in a command for a shell. One that is longer than execve(2) takes counts as it is.
 fn of_command(command: &str) -> Vec<String> {
+    if command.len() > LONGEST {
+        return vec![shown(command)];
+    }
     match split(command) {
         Ok(words) => of_words(&words.iter().map(String::as_str).collect::<Vec<_>>()),
         Err(mark) => vec![mark],

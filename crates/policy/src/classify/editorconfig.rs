@@ -13,6 +13,9 @@ const KEYS: [&str; 8] = [
 /// A longer line some readers take for several.
 const LONG: usize = 190;
 
+/// So many settings no line has that a person writes.
+const MANY: usize = 10;
+
 /// How much of a setting is shown.
 const SHOWN: usize = 100;
 
@@ -40,7 +43,8 @@ fn is_odd(line: &str) -> bool {
     let trimmed = line.trim();
     // What follows the name of a section is not for all readers nothing.
     if line.len() > LONG || trimmed.starts_with('[') {
-        return settings_within(trimmed).any(|value| !is_harmless(value));
+        let mut settings = settings_within(trimmed).take(MANY + 1).enumerate();
+        return settings.any(|(count, value)| count == MANY || !is_harmless(value));
     }
     if trimmed.starts_with(['#', ';']) {
         return false;
@@ -58,9 +62,18 @@ fn is_key(key: &str) -> bool {
 
 /// Lists the values of all settings in a line, wherever they are.
 fn settings_within(line: &str) -> impl Iterator<Item = &str> {
-    line.match_indices(['=', ':']).filter_map(|(at, mark)| {
-        let before = line[..at].trim_end().to_ascii_lowercase();
-        KEYS.iter().any(|key| before.ends_with(key)).then(|| &line[at + mark.len()..])
+    // Where what stands before ends, without the blanks behind it: a line of a megabyte is read once.
+    let mut end = 0;
+    line.bytes().enumerate().filter_map(move |(at, byte)| {
+        let before = &line.as_bytes()[..end];
+        if !byte.is_ascii_whitespace() {
+            end = at + 1;
+        }
+        let ends_with = |key: &str| {
+            let from = before.len().checked_sub(key.len());
+            from.is_some_and(|from| before[from..].eq_ignore_ascii_case(key.as_bytes()))
+        };
+        (b"=:".contains(&byte) && KEYS.iter().any(|key| ends_with(key))).then(|| &line[at + 1..])
     })
 }
 
@@ -93,6 +106,19 @@ mod tests {
         ] {
             assert!(matches!(classify(content.as_bytes()), Some(Reason::Setting { .. })), "{content}");
         }
+    }
+
+    #[test]
+    fn a_line_without_end_is_read_once() {
+        for part in ["=", " =", "tab_width=4 # ", "x = 1 "] {
+            let line = format!("[*]\n{}", part.repeat((1 << 20) / part.len()));
+            let began = std::time::Instant::now();
+            let counts = classify(line.as_bytes()).is_some();
+            assert_eq!(counts, part.starts_with("tab"), "{part}");
+            assert!(began.elapsed() < std::time::Duration::from_secs(5), "{part}: {:?}", began.elapsed());
+        }
+        let blanks = format!("[*]\ntab_width{}= 4; nop %sh{{id}}", " ".repeat(4000));
+        assert!(classify(blanks.as_bytes()).is_some());
     }
 
     #[test]

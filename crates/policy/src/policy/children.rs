@@ -32,6 +32,11 @@ pub(super) fn divided(
         refuse(ProblemCode::Refused, message.to_owned(), "--provider native, docker or podman isolates");
         return (whole, None);
     }
+    if whole.network_bytes.is_some() {
+        let message = "`limits.network_bytes` counts what passes in the whole life of a sandbox; dividing it between children that come one \
+                       after another is not supported yet";
+        refuse(ProblemCode::NotSupportedYet, message.to_owned(), "leave one of the two out");
+    }
     let socket = Path::new(CHILDREN_SOCKET);
     if let Some(taken) = wanted.iter().find(|one| socket.starts_with(one.guest.as_path())) {
         let message =

@@ -31,7 +31,6 @@ pub struct ChildLimits {
     pub cpus: Option<MilliCpus>,
     pub pids: Option<u32>,
     pub timeout: Option<Duration>,
-    pub network_bytes: Option<Bytes>,
 }
 
 /// What was asked for of each child.
@@ -107,14 +106,12 @@ impl Children {
         let part = asked.cpus.map(|cpus| cpus.0.into());
         let cpus = share("cpus", whole.cpus.map(|cpus| cpus.0.into()), part, CPUS);
         let pids = share("pids", whole.pids.map(u64::from), asked.pids.map(u64::from), PIDS);
-        let network = share("network_bytes", whole.network_bytes.map(|bytes| bytes.0), Part::Equal, NETWORK);
         // They are parts of numbers that fit.
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let own = Limits {
             memory: memory.0.map(Bytes),
             cpus: cpus.0.map(narrow).map(MilliCpus),
             pids: pids.0.map(narrow),
-            network_bytes: network.0.map(Bytes),
             ..whole.clone()
         };
         let timeouts = asked.timeout.into_iter().chain(whole.timeout);
@@ -123,7 +120,6 @@ impl Children {
             cpus: cpus.1.map(narrow).map(MilliCpus),
             pids: pids.1.map(narrow),
             timeout: timeouts.min(),
-            network_bytes: network.1.map(Bytes),
         };
         if !problems.is_empty() {
             return Err(problems);
@@ -152,8 +148,8 @@ impl Children {
 impl ChildLimits {
     /// Returns the limits of a child: these, and whatever else holds for its sandbox.
     fn within(&self, sandbox: &Limits) -> Limits {
-        let Self { memory, cpus, pids, timeout, network_bytes } = self.clone();
-        Limits { memory, cpus, pids, timeout, network_bytes, ..sandbox.clone() }
+        let Self { memory, cpus, pids, timeout } = self.clone();
+        Limits { memory, cpus, pids, timeout, ..sandbox.clone() }
     }
 }
 
@@ -175,7 +171,6 @@ const CPUS: Unit = Unit {
 };
 /// PID 1, a shell, and a program.
 const PIDS: Unit = Unit { least: 3, grain: 1, show: |number| number.to_string() };
-const NETWORK: Unit = Unit { least: 1, grain: 1 << 20, show: |number| Bytes(number).to_string() };
 
 /// Divides one limit. Returns what the sandbox keeps, and what each child has.
 fn share(

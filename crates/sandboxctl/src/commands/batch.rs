@@ -16,7 +16,7 @@ use self::input::{Input, Line};
 use self::interrupt::Interrupt;
 use self::progress::Progress;
 use self::record::{Outcome, Record, error_object};
-use super::run_process::{RunEnvironment, Running};
+use super::run_process::{Cancellation, RunEnvironment, Running};
 use crate::cli::{BatchArgs, PlanRequest, Unnamed};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -105,7 +105,7 @@ fn run(attempt: &Attempt<Line>, defaults: &PlanRequest, is_quiet: bool) -> (Endi
             match Running::start(&words, RunEnvironment::Ours, &[]) {
                 Ok((running, canceller)) => {
                     attempt.on_cancel(move || drop(canceller));
-                    running.finish().map_or_else(lost, Outcome::of)
+                    running.finish(Cancellation::Patient).map_or_else(lost, Outcome::of)
                 }
                 Err(error) => Outcome::failed(Ending::NotStarted, &not_started(error)),
             }

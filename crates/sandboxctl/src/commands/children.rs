@@ -7,7 +7,7 @@ use std::io;
 
 use anyhow::Context as _;
 use policy::plan::{Plan, SecretSource};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use sandbox::session::children;
 use sandbox::session::sidecar::SandboxEnd;
@@ -23,8 +23,13 @@ mod answer;
 mod connection;
 mod family;
 
-/// The arguments of the process that serves the socket.
-pub(crate) const ARGUMENTS: &[&str] = &["children"];
+/// Returns the arguments of the process that serves the socket: its warnings are wanted where those of its sandbox are.
+pub(crate) fn arguments(is_quiet: bool) -> &'static [&'static str] {
+    if is_quiet { &["children", "--quiet"] } else { &["children"] }
+}
+
+/// How long to wait for what nothing tells: descriptors or threads that this process can have again.
+const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// `children`: starts what the agent asks for until the sandbox has ended, and with it every child.
 pub(crate) fn serve(ui: &Ui) -> Result<ExitCode, CommandError> {
@@ -54,12 +59,13 @@ fn serve_until(
     let ended = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     std::thread::scope(|scope| {
         let mut connections = Connections::new(scope, family, end, &ended);
+        let mut is_short = false;
         loop {
             let mut fds = vec![PollFd::new(end, PollFlags::IN), PollFd::new(&ended, PollFlags::IN)];
-            if connections.has_room() {
+            if connections.has_room() && !is_short {
                 fds.push(PollFd::new(listener, PollFlags::IN));
             }
-            match poll(&mut fds, None) {
+            match poll(&mut fds, is_short.then_some(&RETRY)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -69,7 +75,7 @@ fn serve_until(
             }
             let mut count = [0; 8];
             let _ = rustix::io::read(&ended, &mut count);
-            connections.accept(listener);
+            is_short = connections.accept(listener).is_err();
         }
     })
 }

@@ -45,11 +45,12 @@ fn text(plan: &Plan) -> String {
         line("image", &format_args!("{}{details}, fetched {}", container.image, when(container)));
     }
     if let Some(children) = &plan.children {
-        let ChildLimits { memory, cpus, pids, .. } = &children.limits;
+        let ChildLimits { memory, cpus, pids, timeout, .. } = &children.limits;
         let each = [
             memory.map(|memory| format!("{memory} of memory")),
             cpus.map(|cpus| format!("{cpus} processors")),
             pids.map(|pids| format!("{pids} processes")),
+            timeout.map(|timeout| format!("{} of time", time::duration(timeout))),
         ];
         let each: Vec<_> = each.into_iter().flatten().collect();
         let each =

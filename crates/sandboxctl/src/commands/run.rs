@@ -341,7 +341,7 @@ fn carry(
         }),
         children: Some(SidecarProgram {
             path: "/proc/self/exe",
-            arguments: super::children::ARGUMENTS,
+            arguments: super::children::arguments(ui.is_quiet()),
             environment: &for_children,
             // What happens to children of a sandbox that stays is in the journal.
             stderr: if stay.is_some() { SidecarStderr::Null } else { SidecarStderr::Inherited },

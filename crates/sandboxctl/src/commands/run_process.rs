@@ -1,5 +1,6 @@
 //! A `run` of this same program in a process of its own, which nothing is shared with: a task of a batch, or a child of a sandbox.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -33,6 +34,24 @@ pub(super) enum RunEnvironment<'a> {
     Ours,
     /// These variables alone.
     Only(&'a [(OsString, OsString)]),
+}
+
+/// How soon a `run` ends that is cancelled.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Cancellation {
+    /// Its command has ten seconds for that.
+    Patient,
+    /// Its command has one.
+    Soon,
+}
+
+impl Cancellation {
+    /// Lists what it is sent, and when: interrupted three times, it does not wait for its command.
+    fn signals(self) -> impl Iterator<Item = (Duration, Signal)> {
+        let soon = [1000, 1100, 1200].map(|ms| (Duration::from_millis(ms), Signal::INT));
+        let soon = soon.into_iter().filter(move |_| self == Self::Soon);
+        std::iter::once((Duration::ZERO, Signal::TERM)).chain(soon).chain([(GRACE, Signal::KILL)])
+    }
 }
 
 /// Has a `run` end when it is dropped.
@@ -73,16 +92,20 @@ impl Running {
             .spawn()?;
         let stdin = child.stdin.take();
         let process = Process(child);
-        stdin.map_or(Ok(()), |mut stdin| stdin.write_all(input))?;
+        // One that has ended already says why on its other streams.
+        match stdin.map_or(Ok(()), |mut stdin| stdin.write_all(input)) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => {}
+        }
         Ok((Self { process, cancelled, stdout, stderr }, Canceller(on_cancel)))
     }
 
     /// Waits for its end, which comes soon where it is cancelled.
-    pub(super) fn finish(self) -> io::Result<Ended> {
+    pub(super) fn finish(self, cancellation: Cancellation) -> io::Result<Ended> {
         let Self { mut process, cancelled, mut stdout, mut stderr } = self;
         let pidfd = pidfd_open(Pid::from_child(&process.0), PidfdFlags::empty())?;
         let mut is_cancelled = false;
-        let mut kill_at: Option<Instant> = None;
+        let mut signals: VecDeque<(Instant, Signal)> = VecDeque::new();
         loop {
             // Before the pipes are read: what it has said until its end is in them then.
             let status = process.0.try_wait()?;
@@ -91,12 +114,12 @@ impl Running {
             if let Some(status) = status {
                 return Ok(Ended { status, stdout: stdout.finish(), stderr: stderr.finish() });
             }
-            if kill_at.is_some_and(|at| at <= Instant::now()) {
-                kill_at = None;
-                // Its PID 1 sees that it is gone, and ends everything inside.
-                process.0.kill()?;
+            while signals.front().is_some_and(|(at, _)| *at <= Instant::now()) {
+                let Some((_, signal)) = signals.pop_front() else { break };
+                // It may have ended just now. Where it is killed, its PID 1 sees that it is gone, and ends everything inside.
+                let _ = pidfd_send_signal(&pidfd, signal);
             }
-            let left = kill_at.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = signals.front().map(|(at, _)| at.saturating_duration_since(Instant::now()));
             let left = left.and_then(|left| Timespec::try_from(left).ok());
             let mut fds = vec![PollFd::new(&pidfd, PollFlags::IN)];
             fds.extend((!is_cancelled).then(|| PollFd::new(&cancelled, PollFlags::IN)));
@@ -108,9 +131,8 @@ impl Running {
             }
             if !is_cancelled && !fds[1].revents().is_empty() {
                 is_cancelled = true;
-                kill_at = Some(Instant::now() + GRACE);
-                // It may have ended just now.
-                let _ = pidfd_send_signal(&pidfd, Signal::TERM);
+                let now = Instant::now();
+                signals.extend(cancellation.signals().map(|(after, signal)| (now + after, signal)));
             }
         }
     }

@@ -26,7 +26,7 @@ fn all_mistakes_of_a_file_are_said_at_once() {
       tasks.jsonl:4: unknown key `comand`; did you mean "command"?
       tasks.jsonl:4: there is no provider `natve`; did you mean "native"?
       tasks.jsonl:5: not a JSON object; such as `{"id": "a", "command": ["make", "test"]}`
-      tasks.jsonl:6:31: not JSON: expected `,` or `]`; each task is one object on one line
+      tasks.jsonl:6:31: not JSON: expected `,` or `]`; each is one object on one line
       tasks.jsonl:7: `command` must be an array of strings, and is a string
       tasks.jsonl:7: `timeout`: `soon` is not a duration; expected numbers with the units d, h, m, s or ms, largest first, such as `30m`, `1h30m` or `500ms`
       tasks.jsonl:7: `id` is missing; it names the task in the output, and is different for each

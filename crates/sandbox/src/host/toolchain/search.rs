@@ -8,14 +8,13 @@ use policy::plan::{BoundaryMode, Exposed, Link, Variable};
 use policy::rules::path::normalise;
 use policy::rules::shared_dir::{Caller, ShareCandidate, validate};
 
+use policy::rules::rootfs::HOST_SYSTEM;
+
 use super::error::ToolchainError;
 use crate::boundary::resolve::Found;
 use crate::host::identity::Identity;
 use crate::host::programs::Programs;
 use crate::host::small_file;
-
-/// What every sandbox sees.
-const SYSTEM_TREES: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"];
 
 /// The caller's surroundings, in which toolchains are looked for.
 #[derive(Clone, Copy, Debug)]
@@ -191,7 +190,7 @@ pub(super) fn exposed(name: &str, found: Found, guest: PathBuf) -> Exposed {
 }
 
 pub(super) fn in_system_tree(path: &Path) -> bool {
-    SYSTEM_TREES.iter().any(|tree| path.starts_with(tree))
+    HOST_SYSTEM.iter().any(|tree| path.starts_with(tree))
 }
 
 pub(super) fn variable(name: &str, value: impl Into<OsString>) -> Variable {

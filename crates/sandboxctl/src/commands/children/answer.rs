@@ -5,10 +5,12 @@
 use std::io;
 
 use policy::text::json_object::Mistake;
+use sandbox::boundary::detect::finding::{Finding, lines};
 use serde_json::{Map, Value, json};
 
 use super::super::run_process::Ended;
 use crate::error::{Code, CommandError};
+use crate::report;
 
 /// An answer to a request.
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl Answer {
             }
             Refusal::TooMany => CommandError::message(
                 Code::ChildLimit,
-                "as many children live as may; wait for the end of one",
+                "as many children live as `[children] max` allows; wait for the end of one",
             ),
             Refusal::NotStarted => not_started(),
         };
@@ -71,13 +73,21 @@ impl Answer {
             let run = serde_json::from_slice::<Value>(&ended.stdout.bytes).ok();
             told.exit_code = ended.status.code().and_then(|code| u8::try_from(code).ok());
             if run.is_none() {
-                told.warnings.push(format!("it ended without a result: {}", ended.status));
+                let stderr = String::from_utf8_lossy(&ended.stderr.bytes);
+                let last = stderr.lines().last().unwrap_or_default();
+                told.warnings.push(format!("it ended without a result: {}; {last}", ended.status));
             }
             run
         });
         let run = run.unwrap_or_default();
         told.warnings.extend(texts(&run["warnings"]));
-        told.warnings.extend(run["detected"].as_array().into_iter().flatten().map(ToString::to_string));
+        let detected = serde_json::from_value::<Vec<Finding>>(run["detected"].clone()).unwrap_or_default();
+        for made in lines(&detected).into_iter().map(report::made) {
+            // What was noticed while it ran has been among the warnings.
+            if !told.warnings.contains(&made) {
+                told.warnings.push(made);
+            }
+        }
         if run["result"].is_object() {
             let result = RESULT.map(|key| (key.to_owned(), run["result"][key].clone()));
             object.insert("result".to_owned(), Value::Object(Map::from_iter(result)));
@@ -125,8 +135,13 @@ fn texts(value: &Value) -> impl Iterator<Item = String> {
     value.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned))
 }
 
+/// How many mistakes are listed: an agent can make more of them than anybody reads.
+const MAX_LISTED: usize = 20;
+
 /// Makes one error of everything that is wrong.
 fn listed(code: Code, what: &str, mistakes: &[Mistake]) -> CommandError {
+    let count = mistakes.len();
+    let mistakes = &mistakes[..count.min(MAX_LISTED)];
     let all: Vec<_> = mistakes.iter().map(|mistake| mistake.message.as_str()).collect();
     let problems: Vec<_> = mistakes
         .iter()
@@ -135,5 +150,5 @@ fn listed(code: Code, what: &str, mistakes: &[Mistake]) -> CommandError {
         )
         .collect();
     CommandError::message(code, format_args!("{what}: {}", all.join("; ")))
-        .details(json!({ "problems": problems }))
+        .details(json!({ "problems": problems, "count": count }))
 }

@@ -1,13 +1,12 @@
 //! A connection of the agent's: requests come on lines, and answers go as children end. Its end is the end of its children.
 
+use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
-use std::time::Duration;
 
 use policy::child::MAX_REQUEST;
 use policy::text::json_object::Mistake;
@@ -21,9 +20,6 @@ use super::family::{Child, Family};
 
 /// How many connections are served at once. Others wait.
 const MAX_CONNECTIONS: usize = 32;
-
-/// How long an agent may take to read an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The connections that are served, each in a thread of its own.
 pub(super) struct Connections<'scope, 'env> {
@@ -51,10 +47,19 @@ impl<'scope, 'env> Connections<'scope, 'env> {
     }
 
     /// Serves whoever waits, as far as there is room.
-    pub(super) fn accept(&mut self, listener: &UnixListener) {
+    ///
+    /// # Errors
+    ///
+    /// One cannot be accepted, for want of descriptors or threads: later perhaps.
+    pub(super) fn accept(&mut self, listener: &UnixListener) -> io::Result<()> {
         while self.has_room() {
-            // One that fails is gone; what else fails is tried again when somebody connects.
-            let Ok((stream, _)) = listener.accept() else { return };
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // One that has gone already.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Err(error),
+            };
             self.open.fetch_add(1, Ordering::AcqRel);
             let (family, end, ended, open) = (self.family, self.end, self.ended, self.open.clone());
             let serve = move || {
@@ -65,11 +70,12 @@ impl<'scope, 'env> Connections<'scope, 'env> {
                 open.fetch_sub(1, Ordering::AcqRel);
                 let _ = rustix::io::write(ended, &1u64.to_ne_bytes());
             };
-            if std::thread::Builder::new().spawn_scoped(self.scope, serve).is_err() {
+            if let Err(error) = std::thread::Builder::new().spawn_scoped(self.scope, serve) {
                 self.open.fetch_sub(1, Ordering::AcqRel);
-                return;
+                return Err(error);
             }
         }
+        Ok(())
     }
 }
 
@@ -82,22 +88,23 @@ struct Connection<'a> {
     writing: Mutex<()>,
     /// What is written to when a child has ended.
     ended: OwnedFd,
+    /// The children that live, by their numbers: whoever is taken out ends.
+    living: Mutex<HashMap<u64, Canceller>>,
 }
 
 impl<'a> Connection<'a> {
     fn new(family: &'a Family<'a>, end: &'a SandboxEnd, stream: &'a UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
-        stream.set_write_timeout(Some(PATIENCE))?;
         let ended = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { family, end, stream, writing: Mutex::new(()), ended })
+        Ok(Self { family, end, stream, writing: Mutex::new(()), ended, living: Mutex::default() })
     }
 
     /// Serves until the agent asks for nothing more and every child of it has ended, or until the agent or its sandbox is gone.
     fn serve(&self) -> io::Result<()> {
-        let living = AtomicUsize::new(0);
         std::thread::scope(|scope| {
-            // Dropped first, whatever happens: the children end, and their threads with them.
-            let mut cancellers: Vec<Canceller> = Vec::new();
+            // Dropped before the threads of the children are waited for.
+            let _all = EndsAll(self);
+            let mut number = 0;
             let mut lines = Lines::default();
             loop {
                 let mut fds = [
@@ -126,26 +133,36 @@ impl<'a> Connection<'a> {
                         };
                         match started {
                             Ok((child, canceller)) => {
-                                cancellers.push(canceller);
-                                living.fetch_add(1, Ordering::AcqRel);
-                                scope.spawn(|| self.wait_for(child, &living));
+                                number += 1;
+                                let number = number;
+                                self.children().insert(number, canceller);
+                                let wait = move || self.wait_for(child, number);
+                                if std::thread::Builder::new().spawn_scoped(scope, wait).is_err() {
+                                    // The child has ended with what was to wait for it.
+                                    self.children().remove(&number);
+                                    self.send(Answer::refused(None, &Refusal::NotStarted))?;
+                                }
                             }
                             Err(answer) => self.send(answer)?,
                         }
                     }
                 }
-                if lines.is_over && living.load(Ordering::Acquire) == 0 {
+                if lines.is_over && self.children().is_empty() {
                     return Ok(());
                 }
             }
         })
     }
 
-    fn wait_for(&self, child: Child<'_>, living: &AtomicUsize) {
+    fn children(&self) -> MutexGuard<'_, HashMap<u64, Canceller>> {
+        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_for(&self, child: Child<'_>, number: u64) {
         let answer = child.finish();
         // Who does not read has gone, which the connection sees.
         let _ = self.send(answer);
-        living.fetch_sub(1, Ordering::AcqRel);
+        drop(self.children().remove(&number));
         let _ = rustix::io::write(self.ended.as_fd(), &1u64.to_ne_bytes());
     }
 
@@ -156,6 +173,16 @@ impl<'a> Connection<'a> {
             // Half an answer is none.
             let _ = self.stream.shutdown(std::net::Shutdown::Both);
         })
+    }
+}
+
+/// Ends the children of a connection, and whoever writes to it.
+struct EndsAll<'a>(&'a Connection<'a>);
+
+impl Drop for EndsAll<'_> {
+    fn drop(&mut self) {
+        self.0.children().clear();
+        let _ = self.0.stream.shutdown(std::net::Shutdown::Both);
     }
 }
 

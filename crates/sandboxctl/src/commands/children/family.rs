@@ -7,8 +7,9 @@ use policy::child::ChildRequest;
 use policy::plan::Plan;
 use sandbox::state::record::RunId;
 
-use super::super::run_process::{Canceller, RunEnvironment, Running};
+use super::super::run_process::{Cancellation, Canceller, RunEnvironment, Running};
 use super::answer::{Answer, Refusal, Told};
+use super::variables;
 use crate::context::Context;
 use crate::ui::Ui;
 
@@ -61,7 +62,6 @@ impl<'a> Family<'a> {
         let request = ChildRequest::parse(line)
             .map_err(|(id, mistakes)| Answer::refused(id.as_deref(), &Refusal::Invalid(mistakes)))?;
         let refused = |refusal: &Refusal| Answer::refused(request.id.as_deref(), refusal);
-        let place = self.take_place().ok_or_else(|| refused(&Refusal::TooMany))?;
         let name = RunId::generate().map_err(|error| {
             self.warn(&format!("a child cannot be named: {error}"));
             refused(&Refusal::NotStarted)
@@ -69,8 +69,15 @@ impl<'a> Family<'a> {
         let name = name.as_str().to_owned();
         let plan =
             self.plan.child(&request, name.clone()).map_err(|mistakes| refused(&Refusal::Wider(mistakes)))?;
+        // What could not be in any case is not asked for again.
+        let place = self.take_place().ok_or_else(|| refused(&Refusal::TooMany))?;
+        // Credentials of others are in no environment of its process, where other programs of the user see them.
+        let (all, own) = (variables(&self.plan), variables(&plan));
+        let is_its =
+            |name: &OsString| !all.iter().any(|other| name == other) || own.iter().any(|own| name == own);
+        let environment: Vec<_> = self.environment.iter().filter(|(name, _)| is_its(name)).cloned().collect();
         let started = serde_json::to_vec(&plan).map_err(Into::into).and_then(|plan| {
-            Running::start(&CHILD.map(OsString::from), RunEnvironment::Only(&self.environment), &plan)
+            Running::start(&CHILD.map(OsString::from), RunEnvironment::Only(&environment), &plan)
         });
         let (running, canceller) = started.map_err(|error| {
             self.warn(&format!("child {name} cannot be started: {error}"));
@@ -113,7 +120,7 @@ impl Child<'_> {
     /// Waits for its end, and returns the answer.
     pub(super) fn finish(self) -> Answer {
         let Self { family, request_id, name, running, _place } = self;
-        let (answer, told) = Answer::of(request_id.as_deref(), &name, running.finish());
+        let (answer, told) = Answer::of(request_id.as_deref(), &name, running.finish(Cancellation::Soon));
         family.tell(&name, &told);
         answer
     }
