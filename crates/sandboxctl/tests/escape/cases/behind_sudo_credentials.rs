@@ -98,7 +98,7 @@ fn a_service_takes_what_the_agent_sends_for_the_user_s_and_not_for_root_s() {
 }
 
 #[test]
-fn whoever_listens_in_the_state_directory_hears_the_user_and_not_root() {
+fn whoever_listens_in_the_state_directory_hears_the_user_and_nobody_behind_a_link_hears_anything() {
     if !rustix::process::geteuid().is_root() || !callers("state under sudo").contains(&Caller::Normal) {
         return;
     }
@@ -110,7 +110,7 @@ fn whoever_listens_in_the_state_directory_hears_the_user_and_not_root() {
     let name = "x.0123456789abcdef.socket";
     let program = place.path("sandboxctl").into_os_string();
     let user = format!("{NORMAL} {NORMAL} {NORMAL} {NORMAL}");
-    // The user's own listener; and a link of theirs to a service of root's.
+    // The user's own listener; and a link of theirs to a service of root's, which nobody follows.
     for of_root in [false, true] {
         let (path, socket) = (place.path("service.sock"), state.join(name));
         let mut service = if of_root {
@@ -123,10 +123,21 @@ fn whoever_listens_in_the_state_directory_hears_the_user_and_not_root() {
             let words: Vec<_> =
                 [program.clone()].into_iter().chain(words.iter().map(OsString::from)).collect();
             let mut command = place.command(&words);
-            behind_sudo(&place, &mut command).output().unwrap();
-            assert_eq!(service.heard(), user, "{words:?}");
+            let output = behind_sudo(&place, &mut command).output().unwrap();
+            if of_root {
+                assert!(!output.status.success(), "{words:?}: {output:?}");
+            } else {
+                assert_eq!(service.heard(), user, "{words:?}");
+            }
         }
-        fs::remove_file(&socket).unwrap();
+        if of_root {
+            // The control, and the first that it hears.
+            let speak = ["python3", "-c", SPEAK].map(OsString::from).into_iter().chain([path.into()]);
+            assert!(place.command(&speak.collect::<Vec<_>>()).status().unwrap().success());
+            assert_eq!(service.heard(), "0 0 0 0");
+        }
+        // A link is nothing that anybody listens on, and was removed.
+        assert_eq!(fs::remove_file(&socket).is_ok(), !of_root);
     }
 }
 
