@@ -81,7 +81,9 @@ fuzz_target!(|bytes: &[u8]| {
         Network::Open => unreachable!("the parent has a list"),
     };
     let (of_parent, of_child) = (hosts(parent), hosts(&child));
-    for host in ["a.example.org", "x.b.example.org", "c.b.example.org", "example.org", "127.0.0.1", "localhost"] {
+    for host in
+        ["a.example.org", "x.b.example.org", "c.b.example.org", "example.org", "127.0.0.1", "localhost"]
+    {
         for port in [80, 443] {
             let is_allowed = |rules: &HostRules| rules.decide(host, port).decision == Decision::Allow;
             assert!(is_allowed(&of_parent) || !is_allowed(&of_child), "{host}:{port}");

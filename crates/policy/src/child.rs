@@ -235,7 +235,7 @@ fn workdir(
             plan.provider.runs_containers() || is_shared(path) || is_tmpfs(path) || is_of_the_system;
         if !may_be_there && path != Path::new("/") {
             let message = format!("`workdir`: the child has no directory {}", escape::path(path));
-            let shared: Vec<_> = boundaries.iter().map(|boundary| boundary.guest.display()).collect();
+            let shared: Vec<_> = boundaries.iter().map(|boundary| escape::path(&boundary.guest)).collect();
             let there = if shared.is_empty() { format!("`{HOME}`") } else { listing(shared) };
             refused.push(Mistake::new(message).hint(format!("it may start in {there}")));
         }

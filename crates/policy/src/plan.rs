@@ -244,6 +244,16 @@ impl Plan {
     pub fn credentials(&self) -> impl Iterator<Item = &Secret> {
         self.secrets.iter().chain(self.routes.iter().filter_map(|route| route.credential.as_ref()))
     }
+
+    /// Lists the variables of the caller's that these are read from.
+    pub fn credential_variables(&self) -> Vec<&str> {
+        let sources = self.credentials().map(|secret| &secret.source);
+        let variables = sources.filter_map(|source| match source {
+            SecretSource::Env(name) => Some(name.as_str()),
+            SecretSource::File(_) | SecretSource::Command(_) => None,
+        });
+        variables.collect()
+    }
 }
 
 /// A route of the egress proxy: what is asked of `/NAME/…`, or of servers to which TLS is intercepted, goes out with a credential that

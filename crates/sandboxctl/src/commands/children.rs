@@ -6,7 +6,6 @@
 use std::io;
 
 use anyhow::Context as _;
-use policy::plan::{Plan, SecretSource};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use sandbox::session::children;
@@ -41,7 +40,7 @@ pub(crate) fn serve(ui: &Ui) -> Result<ExitCode, CommandError> {
     let parent = children::accept(control)
         .context("cannot start children of a sandbox; `sandboxctl run` starts this command by itself")?;
     let environment = std::env::vars_os().collect();
-    confine::clear_variables(&variables(&parent.plan));
+    confine::clear_variables(&parent.plan.credential_variables());
     let listener = parent.listener.try_clone().context("the socket for children")?;
     let end = parent.end;
     let family = Family::new(ui, parent.plan, parent.id, parent.stays, environment);
@@ -78,14 +77,4 @@ fn serve_until(
             is_short = connections.accept(listener).is_err();
         }
     })
-}
-
-/// Lists the variables that secrets of a plan are read from.
-fn variables(plan: &Plan) -> Vec<&str> {
-    let sources = plan.credentials().map(|secret| &secret.source);
-    let variables = sources.filter_map(|source| match source {
-        SecretSource::Env(name) => Some(name.as_str()),
-        SecretSource::File(_) | SecretSource::Command(_) => None,
-    });
-    variables.collect()
 }

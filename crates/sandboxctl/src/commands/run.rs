@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 use confine::report::Report;
-use policy::plan::{Boundary, Network, Plan, Provider, Secret, SecretSource};
+use policy::plan::{Boundary, Network, Plan, Provider, Secret};
 use policy::rules::limits::Limits;
 use policy::text::{escape, time};
 use rustix::process::Signal;
@@ -288,7 +288,7 @@ fn carry(
     let programs = std::mem::take(&mut loaded.programs);
     let loaded = &loaded;
     let plan = &loaded.plan;
-    let renewing = programs.without(&variables(plan));
+    let renewing = programs.without(&plan.credential_variables());
     let engines = context.engines(renewing.clone());
     // The program itself, as it is now, whatever becomes of its path.
     let passed = super::egress::VARIABLES.map(OsString::from);
@@ -485,7 +485,7 @@ impl Sources {
         parent: Option<&Parent>,
     ) -> Result<Vec<(String, SecretValue)>, SecretError> {
         // First of all: a command that gives a secret is started by a thread of its own.
-        confine::clear_variables(&variables(plan));
+        confine::clear_variables(&plan.credential_variables());
         let mut surroundings = SourceContext {
             env: &self.env,
             programs: &self.programs,
@@ -499,16 +499,6 @@ impl Sources {
         };
         plan.credentials().map(&mut read).collect()
     }
-}
-
-/// Lists the variables that secrets are read from.
-fn variables(plan: &Plan) -> Vec<&str> {
-    let sources = plan.credentials().map(|secret| &secret.source);
-    let variables = sources.filter_map(|source| match source {
-        SecretSource::Env(name) => Some(name.as_str()),
-        SecretSource::File(_) | SecretSource::Command(_) => None,
-    });
-    variables.collect()
 }
 
 fn warn_of_weak_layers(shown: &mut Warnings<'_>, loaded: &Loaded, report: &Report) {

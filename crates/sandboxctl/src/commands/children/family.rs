@@ -9,7 +9,6 @@ use sandbox::state::record::RunId;
 
 use super::super::run_process::{Cancellation, Canceller, RunEnvironment, Running};
 use super::answer::{Answer, Refusal, Told};
-use super::variables;
 use crate::context::Context;
 use crate::ui::Ui;
 
@@ -72,7 +71,7 @@ impl<'a> Family<'a> {
         // What could not be in any case is not asked for again.
         let place = self.take_place().ok_or_else(|| refused(&Refusal::TooMany))?;
         // Credentials of others are in no environment of its process, where other programs of the user see them.
-        let (all, own) = (variables(&self.plan), variables(&plan));
+        let (all, own) = (self.plan.credential_variables(), plan.credential_variables());
         let is_its =
             |name: &OsString| !all.iter().any(|other| name == other) || own.iter().any(|own| name == own);
         let environment: Vec<_> = self.environment.iter().filter(|(name, _)| is_its(name)).cloned().collect();
