@@ -103,14 +103,18 @@ fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
         }
         // What git-annex makes, of a submodule too; and an old link under a new name.
         let annex = "mkdir -p .git/modules/sub/annex/objects sub; cp .git/HEAD .git/modules/sub; mkdir .git/modules/sub/refs
-             ln -s ../.git/modules/sub/annex/objects/x sub/big; mkdir -p .git/annex/objects; ln -s .git/annex/objects/y big
-             mv known 0007-old.patch";
+             ln -s ../.git/modules/sub/annex/objects/Fk/0x/KEY/KEY sub/big; mkdir -p .git/annex/objects
+             ln -s .git/annex/objects/Fk/0x/KEY/KEY big; ln -s .git/annex/objects/y other; mv known 0007-old.patch";
         let said = run(annex);
         assert!(
             !said.contains("/workspace/sub/big: ") && !said.contains("/workspace/big: "),
             "{what}: {said}"
         );
         assert!(said.contains("/workspace/0007-old.patch: it is a link to"), "{what}: {said}");
+        assert!(
+            said.contains("/workspace/other: it is a link to"),
+            "{what}: nothing that git-annex makes: {said}"
+        );
 
         format_patch(&place);
         assert!(!hook(&place).exists(), "{what}");
