@@ -4,6 +4,7 @@
 //! Builds write such a file at every configuration, and it has the options of anybody's build. So these are the few that have a compiler
 //! load or run something, or write where they say.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Deserialize;
@@ -18,6 +19,9 @@ pub(super) const MOST: usize = 32 << 20;
 
 /// The longest command that is split: as much as Linux gives a program as its arguments, see execve(2).
 const LONGEST: usize = 2 << 20;
+
+/// The most arguments that count, each different, of which the first is named. A file with more counts as one that cannot be read.
+const MAX_FOUND: usize = 1000;
 
 /// How much of an argument is shown.
 const SHOWN: usize = 100;
@@ -87,15 +91,13 @@ fn read(content: &[u8]) -> Option<Vec<String>> {
     if text.trim().is_empty() {
         return Some(Vec::new());
     }
-    let mut found = parse(&text).or_else(|()| parse(&plain_json(&text).ok_or(())?)).ok()?;
-    found.sort();
-    found.dedup();
-    Some(found)
+    let found = parse(&text).or_else(|()| parse(&plain_json(&text).ok_or(())?)).ok()?;
+    Some(found.into_iter().collect())
 }
 
 /// Parses JSON. What ends before its end is still being written, and no program obeys it.
-fn parse(text: &str) -> Result<Vec<String>, ()> {
-    let mut found = Vec::new();
+fn parse(text: &str) -> Result<BTreeSet<String>, ()> {
+    let mut found = BTreeSet::new();
     let mut json = serde_json::Deserializer::from_str(text);
     let read = json.deserialize_seq(Entries(&mut found)).and_then(|()| json.end());
     match read {
@@ -105,7 +107,7 @@ fn parse(text: &str) -> Result<Vec<String>, ()> {
 }
 
 /// Reads the list, and remembers what counts.
-struct Entries<'a>(&'a mut Vec<String>);
+struct Entries<'a>(&'a mut BTreeSet<String>);
 
 impl<'de> Visitor<'de> for Entries<'_> {
     type Value = ();
@@ -117,6 +119,9 @@ impl<'de> Visitor<'de> for Entries<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         while let Some(entry) = entries.next_element::<Entry>()? {
             self.0.extend(entry.0);
+            if self.0.len() > MAX_FOUND {
+                return Err(serde::de::Error::custom("too many arguments"));
+            }
         }
         Ok(())
     }
@@ -147,7 +152,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
             match key.as_str() {
                 "command" => found.extend(of_command(&keys.next_value::<String>()?)),
                 "arguments" => {
-                    let arguments: Vec<String> = keys.next_value()?;
+                    let arguments = keys.next_value::<Arguments>()?.0;
                     found.extend(arguments.iter().filter(|one| is_expanded(one)).map(|one| shown(one)));
                     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
                     found.extend(of_words(&words));
@@ -158,6 +163,38 @@ impl<'de> Visitor<'de> for EntryVisitor {
             }
         }
         Ok(Entry(found))
+    }
+}
+
+/// The arguments of one command, as many as Linux gives a program.
+struct Arguments(Vec<String>);
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ArgumentsVisitor)
+    }
+}
+
+struct ArgumentsVisitor;
+
+impl<'de> Visitor<'de> for ArgumentsVisitor {
+    type Value = Arguments;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of arguments")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Arguments, A::Error> {
+        let (mut arguments, mut length) = (Vec::new(), 0);
+        while let Some(argument) = list.next_element::<String>()? {
+            // With the pointer that each takes.
+            length += argument.len() + 1 + size_of::<usize>();
+            if length > LONGEST {
+                return Err(serde::de::Error::custom("too many arguments"));
+            }
+            arguments.push(argument);
+        }
+        Ok(Arguments(arguments))
     }
 }
 
@@ -399,6 +436,18 @@ mod tests {
         for argument in ["-W`id`", "-W\nid", "-W\nsh\tx.sh"] {
             assert!(of_arguments(&["cc", argument]).is_some(), "{argument}");
         }
+    }
+
+    #[test]
+    fn more_than_a_program_can_be_given_counts_without_being_kept() {
+        let unreadable = |text: &str| matches!(classify(text.as_bytes()), Some(Reason::Unreadable { .. }));
+        let many: Vec<String> = (0..=MAX_FOUND).map(|number| format!("\"@{number}\"")).collect();
+        assert!(unreadable(&format!("[{{\"arguments\": [{}]}}]", many.join(","))));
+        assert!(!unreadable(&format!("[{{\"arguments\": [{}]}}]", many[..10].join(","))), "the control");
+        let long = format!("[{{\"arguments\": [{}\"\"]}}]", "\"\",".repeat(LONGEST / 4));
+        assert!(unreadable(&long));
+        let command = format!("[{{\"command\": \"{}\"}}]", "cc ".repeat(LONGEST / 2));
+        assert!(matches!(classify(command.as_bytes()), Some(Reason::Setting { .. })));
     }
 
     #[test]

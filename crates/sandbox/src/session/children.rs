@@ -1,7 +1,6 @@
-//! The process that starts the children of a sandbox: it gets the socket on which the agent asks for them.
+//! The sidecar that starts the children of a sandbox: it serves the socket on which the agent requests them.
 //!
-//! It is a process of its own because it reads what an agent writes, and because a sandbox that stays has no client. It makes each child by the
-//! same means as every other sandbox, beside its parent, and ends with the parent.
+//! It is a process of its own because it reads what an agent writes, and because a sandbox that stays has no client.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -13,24 +12,27 @@ use policy::rules::children::CHILDREN_SOCKET;
 use serde::{Deserialize, Serialize};
 
 use crate::host::identity::Identity;
+use crate::session::closed::Closed;
 use crate::session::error::StartError;
 use crate::session::sidecar::{SandboxEnd, Sidecar, SidecarProcess, SidecarProgram, Until};
 use crate::state::record::RunId;
 
-/// What the process is to do.
+/// What the sidecar gets, with the socket.
 #[derive(Debug, Deserialize, Serialize)]
 struct ChildrenSpec {
-    /// As JSON, which it has types for that the protocol has not.
+    /// The plan of the parent, as JSON: postcard cannot hold all of its types.
     plan: String,
     id: RunId,
     stays: bool,
 }
 
-/// The children of a sandbox, as its client has them.
+/// The sidecar, as the client has it.
 pub(crate) struct ChildrenProcess<'a> {
     sidecar: SidecarProcess<'a>,
     plan: &'a Plan,
     id: &'a RunId,
+    /// Keeps others from looking into this process while it has the environment of the sidecar, and in that credentials.
+    closed: Option<Closed>,
 }
 
 impl<'a> ChildrenProcess<'a> {
@@ -52,7 +54,11 @@ impl<'a> ChildrenProcess<'a> {
             )
         })?;
         let sidecar = SidecarProcess::prepare("starting the process for children", program, caller)?;
-        Ok(Some(Self { sidecar, plan, id }))
+        let has_credentials = plan.credentials().next().is_some();
+        let closed = has_credentials.then(Closed::close).transpose();
+        let closed =
+            closed.map_err(|errno| StartError::step("closing this process to others")(errno.into()))?;
+        Ok(Some(Self { sidecar, plan, id, closed }))
     }
 
     /// Returns what PID 1 is to hold.
@@ -65,7 +71,9 @@ impl<'a> ChildrenProcess<'a> {
         let plan = serde_json::to_string(self.plan)
             .map_err(|error| StartError::step("writing the plan")(error.into()))?;
         let spec = ChildrenSpec { plan, id: self.id.clone(), stays: until == Until::Init };
-        self.sidecar.start(&spec, &[listener], until)
+        let started = self.sidecar.start(&spec, &[listener], until);
+        self.closed = None;
+        started
     }
 
     /// Leaves it to its sandbox, which stays.
@@ -85,26 +93,24 @@ pub(crate) fn listening_at(plan: &Plan) -> Vec<PathBuf> {
     plan.sockets.iter().map(|socket| socket.guest.as_path()).chain(children).map(Path::to_owned).collect()
 }
 
-/// What the process that starts children has.
+/// The sandbox whose agent requests children, as the sidecar has it.
 #[derive(Debug)]
-pub struct Parent {
-    /// The plan of the sandbox whose agent asks.
+pub struct ParentSandbox {
     pub plan: Plan,
     pub id: RunId,
-    /// Whether the sandbox stays, so that nobody sees what this process prints.
+    /// Whether the sandbox stays, so that nobody sees what the sidecar prints.
     pub stays: bool,
-    /// Where the agent connects.
+    /// The socket that the agent connects to.
     pub listener: UnixListener,
-    /// When everything ends.
     pub end: SandboxEnd,
 }
 
-/// Receives what this process is to do over `control` from whoever has started it.
+/// Receives the parent over `control`, in the process of the sidecar.
 ///
 /// # Errors
 ///
-/// Nobody says so.
-pub fn accept(control: OwnedFd) -> io::Result<Parent> {
+/// The client is gone, or has sent something else.
+pub fn accept(control: OwnedFd) -> io::Result<ParentSandbox> {
     let mut sidecar = Sidecar::<ChildrenSpec>::accept(control)?;
     let listener = sidecar.descriptors.pop().ok_or(io::ErrorKind::InvalidData)?;
     let listener = UnixListener::from(listener);
@@ -112,5 +118,5 @@ pub fn accept(control: OwnedFd) -> io::Result<Parent> {
     let (id, stays) = (sidecar.spec.id.clone(), sidecar.spec.stays);
     let ready = listener.set_nonblocking(true).and(plan);
     let (plan, end) = sidecar.answer(ready)?;
-    Ok(Parent { plan, id, stays, listener, end })
+    Ok(ParentSandbox { plan, id, stays, listener, end })
 }

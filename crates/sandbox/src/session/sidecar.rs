@@ -1,6 +1,6 @@
-//! A sidecar: a process of ours beside a sandbox, which serves what the sandbox has a socket for, and ends with it.
+//! A sidecar: a process of ours beside a sandbox, which serves sockets that PID 1 listens on, and ends with the sandbox.
 //!
-//! What tells it that the sandbox has ended is a pipe, of which only PID 1 or the client holds the end that could be written to.
+//! It sees the end of the sandbox on a pipe: only PID 1 or the client holds the end that could be written to.
 
 use std::ffi::OsString;
 use std::io;
@@ -25,26 +25,14 @@ use crate::session::error::StartError;
 const GRACE: Duration = Duration::from_secs(20);
 
 /// The program of a sidecar: it calls [`Sidecar::accept`] with its standard input, a socket.
-#[derive(Clone, Copy, Debug)]
 pub struct SidecarProgram<'a> {
     pub path: &'a str,
     pub arguments: &'a [&'a str],
-    /// The whole of its environment.
-    pub environment: &'a [(OsString, OsString)],
-    /// Where its warnings go.
-    pub stderr: SidecarStderr,
+    /// The whole of its environment, which may hold credentials.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
-/// Where the warnings of a sidecar go.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum SidecarStderr {
-    /// To the standard error of this process.
-    Inherited,
-    /// Nowhere.
-    Null,
-}
-
-/// What a sidecar answers when it was told what to do.
+/// What a sidecar answers to its spec.
 #[derive(Debug, Deserialize, Serialize)]
 enum SidecarEvent {
     Ready,
@@ -61,10 +49,9 @@ pub(crate) enum Until {
 }
 
 /// A sidecar as its client has it. It ends with this, unless it is left.
-#[derive(Debug)]
 pub(crate) struct SidecarProcess<'a> {
-    /// What it is, for errors.
-    what: &'static str,
+    /// The step of starting it, for errors.
+    step: &'static str,
     program: SidecarProgram<'a>,
     caller: Identity,
     /// What is held for as long as the sandbox lives.
@@ -75,15 +62,15 @@ pub(crate) struct SidecarProcess<'a> {
 }
 
 impl<'a> SidecarProcess<'a> {
-    /// Prepares one, which will run as the caller. `what` is what starting it is called in errors.
+    /// Prepares one, which will run as the caller. `step` is the step of starting it, for errors.
     pub(crate) fn prepare(
-        what: &'static str,
+        step: &'static str,
         program: SidecarProgram<'a>,
         caller: Identity,
     ) -> Result<Self, StartError> {
         let pipe = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
-        let (watched, lifeline) = pipe.map_err(|errno| StartError::step(what)(errno.into()))?;
-        Ok(Self { what, program, caller, lifeline: Some(lifeline), watched, running: None })
+        let (watched, lifeline) = pipe.map_err(|errno| StartError::step(step)(errno.into()))?;
+        Ok(Self { step, program, caller, lifeline: Some(lifeline), watched, running: None })
     }
 
     /// Returns what PID 1 is to hold.
@@ -91,7 +78,8 @@ impl<'a> SidecarProcess<'a> {
         self.lifeline.as_ref().map(AsFd::as_fd)
     }
 
-    /// Starts the process with what it is to do and with what it needs for that, and waits until it serves.
+    /// Starts the process with its spec and these descriptors, and waits until it serves. Its environment is cleared here then. What it
+    /// prints on standard error is seen as long as this process is there, and then by nobody.
     pub(crate) fn start<S: Serialize>(
         &mut self,
         spec: &S,
@@ -101,20 +89,21 @@ impl<'a> SidecarProcess<'a> {
         if until == Until::Init {
             self.lifeline = None;
         }
-        let failed = StartError::step(self.what);
+        let failed = StartError::step(self.step);
+        let environment = std::mem::take(&mut self.program.environment);
         let spawn = || {
             let (control, theirs) = ControlSocket::pair()?;
             let mut command = Command::new(self.program.path);
             command.args(self.program.arguments).env_clear().current_dir(DIRECTORY);
-            command.envs(self.program.environment.iter().map(|(name, value)| (name, value)));
-            let stderr = match self.program.stderr {
-                SidecarStderr::Inherited => Stdio::inherit(),
-                SidecarStderr::Null => Stdio::null(),
+            command.envs(environment);
+            let stderr = match until {
+                Until::Client => Stdio::inherit(),
+                Until::Init => Stdio::null(),
             };
             command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(stderr);
             // What the caller has left open beside the standard streams is not the sidecar's.
             confine::close_from_on_exec(3)?;
-            // It makes a session of its own, which who leads a process group could not.
+            // It will make a session of its own, which the leader of a process group could not.
             Ok((control, Running::spawn_as(self.caller, &mut command, Group::Ours)?))
         };
         let (mut control, running) = spawn().map_err(failed)?;
@@ -144,11 +133,10 @@ impl<'a> SidecarProcess<'a> {
     }
 }
 
-/// A sidecar as it sees itself: what it is to do.
+/// A sidecar in its own process: its spec, and what it was given.
 #[derive(Debug)]
 pub struct Sidecar<S> {
     pub spec: S,
-    /// What it was given for that.
     pub descriptors: Vec<OwnedFd>,
     control: ControlSocket,
     lifeline: OwnedFd,
@@ -159,26 +147,26 @@ pub struct Sidecar<S> {
 pub struct SandboxEnd(OwnedFd);
 
 impl<S: DeserializeOwned> Sidecar<S> {
-    /// Receives what this process is to do from whoever has started it.
+    /// Receives the spec from the client that has started this process.
     ///
     /// # Errors
     ///
-    /// Nobody says so.
+    /// The client is gone, or has sent something else.
     pub fn accept(control: OwnedFd) -> io::Result<Self> {
         let mut control = ControlSocket::from(control);
         let spec = control.receive::<S>()?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        // Whoever has started it may have a terminal, whose end is none of its business.
+        // The hangup of the client's terminal must not end it.
         let _ = rustix::process::setsid();
         let mut descriptors = control.take_descriptors();
         let lifeline = descriptors.pop().ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { spec, descriptors, control, lifeline })
     }
 
-    /// Answers whether it serves from now on. The error is that of what it failed with.
+    /// Answers the client that it serves from now on, or why it does not.
     ///
     /// # Errors
     ///
-    /// It does not serve, or the client is gone.
+    /// `served`, if that is one, or the client is gone.
     pub fn answer<T>(mut self, served: io::Result<T>) -> io::Result<(T, SandboxEnd)> {
         match served {
             Ok(value) => {
@@ -200,7 +188,7 @@ impl SandboxEnd {
     ///
     /// Those of poll(2).
     pub fn wait(&self) -> io::Result<()> {
-        // Nobody writes to it: what happens there is that its last writer is gone.
+        // Nobody writes to it: it becomes readable when its last writer is gone.
         while let Err(errno) = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], None) {
             if errno != Errno::INTR {
                 return Err(errno.into());

@@ -2,20 +2,21 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::host::acting::{self, ActingAs};
+use crate::host::acting::ActingAs;
 use crate::host::follow;
 use crate::host::identity::Identity;
 use crate::host::make;
 use crate::host::small_file;
+
+mod sockets;
 
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -319,59 +320,6 @@ impl StateDir {
             .map_err(|errno| self.failed("create", name, errno.into()))
     }
 
-    /// Listens on a new socket. Whoever finds its name can connect to it already.
-    pub(crate) fn listen(&self, name: &str) -> Result<UnixListener, StateError> {
-        let _acting = self.acting(name)?;
-        // The path of the draft is bound, and has to be short as well.
-        let draft = draft_name("socket");
-        let listen = || {
-            let listener = UnixListener::bind(self.short_path(&draft))?;
-            rustix::fs::renameat(&self.directory, &draft, &self.directory, name)?;
-            Ok(listener)
-        };
-        listen().map_err(|source| {
-            let _ = rustix::fs::unlinkat(&self.directory, &draft, AtFlags::empty());
-            self.failed("listen on", name, source)
-        })
-    }
-
-    /// Connects to a socket, and speaks there, as its owner: whoever listens sees root neither as who has connected nor as who
-    /// sends. `None` where nobody listens on it any more. It is this directory's own socket: a link to another one is not followed.
-    pub(crate) fn speak<T: Send>(
-        &self,
-        name: &str,
-        speak: impl FnOnce(UnixStream) -> T + Send,
-    ) -> Result<Option<T>, StateError> {
-        let connect = || {
-            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let socket = rustix::fs::openat(&self.directory, name, flags, Mode::empty())?;
-            if FileType::from_raw_mode(rustix::fs::fstat(&socket)?.st_mode) != FileType::Socket {
-                // Nobody listens on what is no socket.
-                return Err(io::ErrorKind::ConnectionRefused.into());
-            }
-            UnixStream::connect(format!("/proc/self/fd/{}", socket.as_raw_fd())).map(speak)
-        };
-        match acting::as_peer(self.owner, connect) {
-            Ok(value) => Ok(Some(value)),
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(self.failed("connect to", name, error)),
-        }
-    }
-
-    /// Returns whether somebody listens on a socket.
-    pub(crate) fn is_listening(&self, name: &str) -> Result<bool, StateError> {
-        Ok(self.speak(name, drop)?.is_some())
-    }
-
-    /// Returns a path by way of the descriptor: that of a socket has room for 107 bytes (unix(7)).
-    fn short_path(&self, name: &str) -> PathBuf {
-        Path::new("/proc/self/fd").join(self.directory.as_raw_fd().to_string()).join(name)
-    }
-
     /// Opens a file to read it; `None` where there is none. Links are not followed.
     pub(crate) fn open_existing(&self, name: &str) -> Result<Option<File>, StateError> {
         let _acting = self.acting(name)?;
@@ -612,18 +560,6 @@ mod tests {
         let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
         symlink("/etc/passwd", top.path().join("s/f")).unwrap();
         assert!(state.read("f").is_err());
-    }
-
-    #[test]
-    fn does_not_speak_to_what_a_link_leads_to() {
-        let top = tempfile::tempdir().unwrap();
-        let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
-        let _own = state.listen("own").unwrap();
-        let _other = UnixListener::bind(top.path().join("other")).unwrap();
-        symlink(top.path().join("other"), top.path().join("s/control")).unwrap();
-        assert!(UnixStream::connect(top.path().join("s/control")).is_ok(), "the control");
-        assert_eq!(state.speak("control", drop).unwrap(), None);
-        assert_eq!(state.speak("own", drop).unwrap(), Some(()));
     }
 
     #[test]

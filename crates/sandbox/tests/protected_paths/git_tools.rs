@@ -73,6 +73,30 @@ fn what_a_tool_keeps_there_beside_programs_stays_writable() {
 }
 
 #[test]
+fn more_files_than_are_searched_for_programs_are_a_gap() {
+    let (boundary, _) = committed();
+    let gaps = |boundary: &Boundary| {
+        let mounts = boundary.mounts();
+        mounts
+            .notices
+            .iter()
+            .filter(|gap| gap.leaves_unprotected())
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    boundary.write(".git/own/tool", SCRIPT);
+    assert_eq!(gaps(&boundary), [""; 0], "the control");
+    for number in 0..10_000 {
+        fs::write(boundary.host.join(format!(".git/own/{number}")), "").unwrap();
+    }
+    assert!(
+        gaps(&boundary)[0].starts_with(".git/own has more files than are searched"),
+        "{:?}",
+        gaps(&boundary)
+    );
+}
+
+#[test]
 fn a_new_program_in_the_directory_of_a_tool_is_moved_aside() {
     let boundary = filtered("own");
     boundary.write(".git/gitweb/gitweb_config.perl", "our $projectroot = '/';\n");

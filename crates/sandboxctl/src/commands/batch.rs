@@ -16,7 +16,7 @@ use self::input::{Input, Line};
 use self::interrupt::Interrupt;
 use self::progress::Progress;
 use self::record::{Outcome, Record, error_object};
-use super::run_process::{Cancellation, RunEnvironment, Running};
+use super::run_process::{Cancellation, RunEnvironment, RunProcess};
 use crate::cli::{BatchArgs, PlanRequest, Unnamed};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -102,7 +102,7 @@ fn run(attempt: &Attempt<Line>, defaults: &PlanRequest, is_quiet: bool) -> (Endi
         Line::Wrong(line) => Outcome::failed(Ending::Refused, &line.error()),
         Line::Task(task) => {
             let words: Vec<OsString> = arguments::words(defaults, is_quiet, task);
-            match Running::start(&words, RunEnvironment::Ours, &[]) {
+            match RunProcess::start(&words, RunEnvironment::Ours, &[]) {
                 Ok((running, canceller)) => {
                     attempt.on_cancel(move || drop(canceller));
                     running.finish(Cancellation::Patient).map_or_else(lost, Outcome::of)

@@ -1,7 +1,6 @@
-//! Children of a sandbox: sandboxes that its agent asks for over a socket inside, and that are made out here, beside their parent.
+//! `children`: the sidecar that serves the socket on which an agent requests children; `run` and `create` start it.
 //!
-//! This is the process that serves the socket, which `run` and `create` start. It starts a process for each child (`child.rs`). All of them are the caller, as
-//! every other client is.
+//! It starts one process for each child (`child.rs`). All of them run as the caller.
 
 use std::io;
 
@@ -22,19 +21,19 @@ mod answer;
 mod connection;
 mod family;
 
-/// Returns the arguments of the process that serves the socket: its warnings are wanted where those of its sandbox are.
+/// Returns the arguments of the sidecar, which is as quiet as the client.
 pub(crate) fn arguments(is_quiet: bool) -> &'static [&'static str] {
     if is_quiet { &["children", "--quiet"] } else { &["children"] }
 }
 
-/// How long to wait for what nothing tells: descriptors or threads that this process can have again.
+/// How long to wait for descriptors or threads, of which this process has had too many.
 const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// `children`: starts what the agent asks for until the sandbox has ended, and with it every child.
+/// Serves the socket until the sandbox has ended, and ends every child then.
 pub(crate) fn serve(ui: &Ui) -> Result<ExitCode, CommandError> {
-    // Whoever may call this as root by sudo, and nothing else, would have root run a plan of theirs.
+    // A user whom sudo lets run nothing but this program could have root run a plan of their own.
     refuse_sudo("the process for children", "sandboxctl run")?;
-    // Variables that secrets are read from are passed to children, and shown to nobody by this process.
+    // It passes variables with credentials on to children, and other programs of the user must not read them here.
     confine::capabilities::not_dumpable().context("cannot keep the environment private")?;
     let control = rustix::io::dup(rustix::stdio::stdin()).context("standard input")?;
     let parent = children::accept(control)
@@ -54,7 +53,7 @@ fn serve_until(
     listener: &std::os::unix::net::UnixListener,
     end: &SandboxEnd,
 ) -> io::Result<()> {
-    // What wakes this loop when a connection has ended, so that another one can be taken.
+    // Written to by a connection that has ended: another one can be accepted then.
     let ended = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     std::thread::scope(|scope| {
         let mut connections = Connections::new(scope, family, end, &ended);

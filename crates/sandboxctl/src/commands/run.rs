@@ -24,7 +24,7 @@ use sandbox::session::attendance::Parent;
 use sandbox::session::egress::{EgressProgram, Living, Questions};
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::passed::PassedDescriptor;
-use sandbox::session::sidecar::{SidecarProgram, SidecarStderr};
+use sandbox::session::sidecar::SidecarProgram;
 use sandbox::session::streams::Stdio;
 use sandbox::state::homes::OpenHome;
 use sandbox::state::plans::Plans;
@@ -336,15 +336,12 @@ fn carry(
         relay: Some(SidecarProgram {
             path: "/proc/self/exe",
             arguments: super::socket_relay::ARGUMENTS,
-            environment: &[],
-            stderr: SidecarStderr::Null,
+            environment: Vec::new(),
         }),
         children: Some(SidecarProgram {
             path: "/proc/self/exe",
             arguments: super::children::arguments(ui.is_quiet()),
-            environment: &for_children,
-            // What happens to children of a sandbox that stays is in the journal.
-            stderr: if stay.is_some() { SidecarStderr::Null } else { SidecarStderr::Inherited },
+            environment: for_children,
         }),
         renew: Some(&|secret, over| {
             info!(variable = secret.env_var, "reads secret \"{}\" again", secret.name);

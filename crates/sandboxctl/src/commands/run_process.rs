@@ -58,7 +58,7 @@ impl Cancellation {
 pub(super) struct Canceller(#[expect(dead_code, reason = "what counts is that it is closed")] UnixStream);
 
 /// A `run`, which has ended when this is gone.
-pub(super) struct Running {
+pub(super) struct RunProcess {
     process: Process,
     /// Closed at its other end when it is cancelled.
     cancelled: UnixStream,
@@ -66,7 +66,7 @@ pub(super) struct Running {
     stderr: Capture,
 }
 
-impl Running {
+impl RunProcess {
     /// Starts this program with these arguments. Dropping what is returned beside it has it end soon. It reads `input` on its standard input, which is a pipe:
     /// a `run` whose three pipes have lost their other ends is ended, even if its parent was gone before it could look for that.
     pub(super) fn start(
@@ -138,7 +138,7 @@ impl Running {
     }
 }
 
-/// A process of ours.
+/// A process that is killed when this is dropped, unless it has ended.
 struct Process(Child);
 
 impl Drop for Process {

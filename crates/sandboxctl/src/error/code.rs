@@ -62,7 +62,7 @@ codes! {
     PolicyDenied = "policy.denied", Denied, Retry::Never, "a rule refuses it; asking again changes nothing";
     TaskCancelled = "task.cancelled", TasksFailed, Retry::Later, "the task of a batch was cancelled before it had succeeded";
     CommandTimedOut = "command.timed_out", TimedOut, Retry::Never, "the command ran out of time";
-    ChildLimit = "child.limit", Failed, Retry::Later, "as many children live as `[children] max` allows";
+    ChildLimit = "child.limit", Failed, Retry::Later, "as many children are alive as `[children] max` allows";
     EngineDiskFull = "engine.disk_full", Failed, Retry::Never, "the engine has no space left";
     EngineFailed = "engine.failed", Failed, Retry::Never, "the engine refused, in words of its own";
     ImageNotFetched = "image.not_fetched", Failed, Retry::Later, "the image cannot be fetched";

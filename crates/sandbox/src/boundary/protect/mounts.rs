@@ -217,6 +217,8 @@ pub enum ProtectionGap {
     TooManySettings { config: PathBuf },
     /// A configuration of git names a directory of hooks that the repository lies in, which has to stay writable.
     HooksAround { config: PathBuf },
+    /// There are too many files in a directory of git's data to look for programs among them.
+    TooManyFiles { directory: PathBuf },
     /// Submodules lie too deep in a directory of them to be looked for.
     TooDeep { path: PathBuf },
     /// Time ran out before everything was looked at.
@@ -274,6 +276,7 @@ impl ProtectionGap {
             | Self::Unreadable { .. }
             | Self::TooManySettings { .. }
             | Self::HooksAround { .. }
+            | Self::TooManyFiles { .. }
             | Self::TooDeep { .. }
             | Self::OutOfTime => true,
         }
@@ -330,6 +333,11 @@ impl fmt::Display for ProtectionGap {
                 f,
                 "{} names a directory of hooks that the repository itself lies in: it is not protected",
                 escape::path(config)
+            ),
+            Self::TooManyFiles { directory } => write!(
+                f,
+                "{} has more files than are searched for programs, so some of those that are there may stay writable",
+                escape::path(directory)
             ),
             Self::TooDeep { path } => {
                 write!(

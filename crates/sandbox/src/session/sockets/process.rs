@@ -15,7 +15,7 @@ use crate::host::identity::Identity;
 use crate::session::error::StartError;
 use crate::session::sidecar::{Sidecar, SidecarProcess, SidecarProgram, Until};
 
-/// What the process is to do. Descriptors: the sockets that listen inside, in the same order.
+/// What the sidecar gets, with the sockets that listen inside, in the same order.
 #[derive(Debug, Deserialize, Serialize)]
 struct RelaySpec {
     /// The paths of the sockets on the host.
@@ -66,11 +66,11 @@ impl<'a> RelayProcess<'a> {
     }
 }
 
-/// Relays until the sandbox has ended, as the user of this process. Whoever has started this process says over `control` what to relay.
+/// Relays until the sandbox has ended, as the user of this process, what the client sends over `control`.
 ///
 /// # Errors
 ///
-/// Nobody says what to relay, or nothing can be.
+/// The client is gone, has sent something else, or nothing can be relayed.
 pub fn serve(control: OwnedFd) -> io::Result<()> {
     let mut sidecar = Sidecar::<RelaySpec>::accept(control)?;
     let hosts = std::mem::take(&mut sidecar.spec.hosts).into_iter();

@@ -1,6 +1,6 @@
-//! What an agent is answered, one object of JSON on a line, and what only whoever runs the sandbox learns.
+//! Answers to an agent, one JSON object on a line, and what is reported on the host instead.
 //!
-//! An answer names no path of the host and nothing of its configuration: what went wrong out here is said out here.
+//! An answer has no path of the host and nothing of its configuration.
 
 use std::io;
 
@@ -23,24 +23,24 @@ pub(super) enum Refusal {
     Invalid(Vec<Mistake>),
     /// It asks for what the sandbox does not have itself.
     Wider(Vec<Mistake>),
-    /// As many live as may.
+    /// As many are alive as `[children] max` allows.
     TooMany,
-    /// Something failed out here.
+    /// Something failed on the host.
     NotStarted,
 }
 
-/// What whoever runs the sandbox learns of a child.
+/// What is reported on the host when a child has ended.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ChildEnd {
     pub(super) exit_code: Option<u8>,
     pub(super) warnings: Vec<String>,
 }
 
-/// What of a result an agent is shown.
+/// What an agent gets of a result.
 const RESULT: [&str; 8] =
     ["code", "signal", "timed_out", "ended_by", "duration_ms", "cpu_ms", "max_rss", "oom_killed"];
 
-/// Errors whose message says nothing but what the agent has asked for itself.
+/// Errors whose message has nothing that the agent has not sent itself.
 const SHOWN: [Code; 3] = [Code::CommandTimedOut, Code::CommandNotFound, Code::CommandNotExecutable];
 
 impl Answer {
@@ -56,7 +56,7 @@ impl Answer {
             }
             Refusal::TooMany => CommandError::message(
                 Code::ChildLimit,
-                "as many children live as `[children] max` allows; wait for the end of one",
+                "as many children are alive as `[children] max` allows; wait until one has ended",
             ),
             Refusal::NotStarted => not_started(),
         };
@@ -66,26 +66,26 @@ impl Answer {
     }
 
     /// Answers with what has become of a child.
-    pub(super) fn of(id: Option<&str>, name: &str, ended: io::Result<Ended>) -> (Self, Told) {
+    pub(super) fn of(id: Option<&str>, name: &str, ended: io::Result<Ended>) -> (Self, ChildEnd) {
         let mut object = Map::from_iter([("id".to_owned(), json!(id)), ("child".to_owned(), json!(name))]);
-        let mut told = Told::default();
-        let run = ended.map_err(|error| told.warnings.push(error.to_string())).ok().and_then(|ended| {
+        let mut end = ChildEnd::default();
+        let run = ended.map_err(|error| end.warnings.push(error.to_string())).ok().and_then(|ended| {
             let run = serde_json::from_slice::<Value>(&ended.stdout.bytes).ok();
-            told.exit_code = ended.status.code().and_then(|code| u8::try_from(code).ok());
+            end.exit_code = ended.status.code().and_then(|code| u8::try_from(code).ok());
             if run.is_none() {
                 let stderr = String::from_utf8_lossy(&ended.stderr.bytes);
                 let last = stderr.lines().last().unwrap_or_default();
-                told.warnings.push(format!("it ended without a result: {}; {last}", ended.status));
+                end.warnings.push(format!("it ended without a result: {}; {last}", ended.status));
             }
             run
         });
         let run = run.unwrap_or_default();
-        told.warnings.extend(texts(&run["warnings"]));
+        end.warnings.extend(texts(&run["warnings"]));
         let detected = serde_json::from_value::<Vec<Finding>>(run["detected"].clone()).unwrap_or_default();
         for made in lines(&detected).into_iter().map(report::made) {
-            // What was noticed while it ran has been among the warnings.
-            if !told.warnings.contains(&made) {
-                told.warnings.push(made);
+            // What was detected while it ran is among the warnings already.
+            if !end.warnings.contains(&made) {
+                end.warnings.push(made);
             }
         }
         if run["result"].is_object() {
@@ -100,7 +100,7 @@ impl Answer {
             (error, has_result) => {
                 let is_shown = SHOWN.iter().any(|code| error["code"] == code.as_str());
                 if !is_shown {
-                    told.warnings.extend(error["message"].as_str().map(str::to_owned));
+                    end.warnings.extend(error["message"].as_str().map(str::to_owned));
                 }
                 let shown = match (is_shown, has_result) {
                     (true, _) => json!({ "code": error["code"], "message": error["message"] }),
@@ -113,7 +113,7 @@ impl Answer {
             }
         };
         object.extend(error.map(|error| ("error".to_owned(), error)));
-        (Self(object), told)
+        (Self(object), end)
     }
 
     /// Returns the line that is sent.
@@ -127,7 +127,7 @@ impl Answer {
 fn not_started() -> CommandError {
     CommandError::message(
         Code::StartFailed,
-        "the child could not be started; whoever runs this sandbox is told why",
+        "the child could not be started; the reason is reported on the host, and not here",
     )
 }
 

@@ -1,4 +1,5 @@
-//! A connection of the agent's: requests come on lines, and answers go as children end. Its end is the end of its children.
+//! A connection of the agent's: it sends a request on each line, and gets an answer when the child has ended. Children end with their
+//! connection.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -26,7 +27,7 @@ pub(super) struct Connections<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     family: &'env Family<'env>,
     end: &'env SandboxEnd,
-    /// What is written to when one has ended.
+    /// Written to when a connection has ended.
     ended: &'env OwnedFd,
     open: std::sync::Arc<AtomicUsize>,
 }
@@ -46,11 +47,11 @@ impl<'scope, 'env> Connections<'scope, 'env> {
         self.open.load(Ordering::Acquire) < MAX_CONNECTIONS
     }
 
-    /// Serves whoever waits, as far as there is room.
+    /// Accepts the connections that wait, as far as there is room, and serves them.
     ///
     /// # Errors
     ///
-    /// One cannot be accepted, for want of descriptors or threads: later perhaps.
+    /// There are no descriptors or threads left; trying again later may help.
     pub(super) fn accept(&mut self, listener: &UnixListener) -> io::Result<()> {
         while self.has_room() {
             let stream = match listener.accept() {
@@ -86,9 +87,9 @@ struct Connection<'a> {
     stream: &'a UnixStream,
     /// Answers are not mixed.
     writing: Mutex<()>,
-    /// What is written to when a child has ended.
+    /// Written to when a child has ended.
     ended: OwnedFd,
-    /// The children that live, by their numbers: whoever is taken out ends.
+    /// The children that are alive, by number. Removing one ends it.
     living: Mutex<HashMap<u64, Canceller>>,
 }
 
@@ -160,7 +161,7 @@ impl<'a> Connection<'a> {
 
     fn wait_for(&self, child: Child<'_>, number: u64) {
         let answer = child.finish();
-        // Who does not read has gone, which the connection sees.
+        // An agent that has closed the connection needs none.
         let _ = self.send(answer);
         drop(self.children().remove(&number));
         let _ = rustix::io::write(self.ended.as_fd(), &1u64.to_ne_bytes());
@@ -176,7 +177,7 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Ends the children of a connection, and whoever writes to it.
+/// Ends the children of a connection, and wakes threads that write to it.
 struct EndsAll<'a>(&'a Connection<'a>);
 
 impl Drop for EndsAll<'_> {

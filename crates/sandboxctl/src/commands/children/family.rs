@@ -1,4 +1,4 @@
-//! The children of one sandbox: how many live, and what a request becomes.
+//! The children of one sandbox: how many are alive, and how a request becomes one.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,8 +7,8 @@ use policy::child::ChildRequest;
 use policy::plan::Plan;
 use sandbox::state::record::RunId;
 
-use super::super::run_process::{Cancellation, Canceller, RunEnvironment, Running};
-use super::answer::{Answer, Refusal, Told};
+use super::super::run_process::{Cancellation, Canceller, RunEnvironment, RunProcess};
+use super::answer::{Answer, ChildEnd, Refusal};
 use crate::context::Context;
 use crate::ui::Ui;
 
@@ -18,28 +18,28 @@ const CHILD: [&str; 3] = ["child", "--format=json", "--quiet"];
 /// A sandbox and its children.
 pub(super) struct Family<'a> {
     ui: &'a Ui,
-    /// The plan of the sandbox whose agent asks.
+    /// The plan of the parent.
     plan: Plan,
     id: RunId,
     stays: bool,
-    /// What children are started with, credentials in variables included.
+    /// The environment of the client, credentials included.
     environment: Vec<(OsString, OsString)>,
     living: AtomicU32,
 }
 
-/// A child that runs. It counts as living until this is dropped.
+/// A child that runs. It counts as alive until this is dropped.
 pub(super) struct Child<'a> {
     family: &'a Family<'a>,
     request_id: Option<String>,
     name: String,
-    running: Running,
-    _place: Place<'a>,
+    running: RunProcess,
+    _slot: Slot<'a>,
 }
 
-/// One of as many places as there may be children.
-struct Place<'a>(&'a AtomicU32);
+/// One of `[children] max`.
+struct Slot<'a>(&'a AtomicU32);
 
-impl Drop for Place<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -56,7 +56,7 @@ impl<'a> Family<'a> {
         Self { ui, plan, id, stays, environment, living: AtomicU32::new(0) }
     }
 
-    /// Starts the child that a line asks for, or answers why not. Dropping the canceller ends it.
+    /// Starts the child that a line requests, or returns the answer that refuses it. Dropping the canceller ends the child.
     pub(super) fn start(&self, line: &[u8]) -> Result<(Child<'_>, Canceller), Answer> {
         let request = ChildRequest::parse(line)
             .map_err(|(id, mistakes)| Answer::refused(id.as_deref(), &Refusal::Invalid(mistakes)))?;
@@ -68,39 +68,39 @@ impl<'a> Family<'a> {
         let name = name.as_str().to_owned();
         let plan =
             self.plan.child(&request, name.clone()).map_err(|mistakes| refused(&Refusal::Wider(mistakes)))?;
-        // What could not be in any case is not asked for again.
-        let place = self.take_place().ok_or_else(|| refused(&Refusal::TooMany))?;
-        // Credentials of others are in no environment of its process, where other programs of the user see them.
+        // Last: what is refused in any case is no use to request again.
+        let slot = self.take_slot().ok_or_else(|| refused(&Refusal::TooMany))?;
+        // Other programs of the user can read the environment of its process, so credentials that it does not get are not in there.
         let (all, own) = (self.plan.credential_variables(), plan.credential_variables());
         let is_its =
             |name: &OsString| !all.iter().any(|other| name == other) || own.iter().any(|own| name == own);
         let environment: Vec<_> = self.environment.iter().filter(|(name, _)| is_its(name)).cloned().collect();
         let started = serde_json::to_vec(&plan).map_err(Into::into).and_then(|plan| {
-            Running::start(&CHILD.map(OsString::from), RunEnvironment::Only(&environment), &plan)
+            RunProcess::start(&CHILD.map(OsString::from), RunEnvironment::Only(&environment), &plan)
         });
         let (running, canceller) = started.map_err(|error| {
             self.warn(&format!("child {name} cannot be started: {error}"));
             refused(&Refusal::NotStarted)
         })?;
-        let child = Child { family: self, request_id: request.id.clone(), name, running, _place: place };
+        let child = Child { family: self, request_id: request.id.clone(), name, running, _slot: slot };
         Ok((child, canceller))
     }
 
-    fn take_place(&self) -> Option<Place<'_>> {
+    fn take_slot(&self) -> Option<Slot<'_>> {
         let max = self.plan.children.as_ref().map_or(0, |children| children.max.get());
         let more = |living: u32| (living < max).then_some(living + 1);
         self.living.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Place(&self.living))
+        Some(Slot(&self.living))
     }
 
-    /// Says something to whoever runs the sandbox.
+    /// Prints a warning on the standard error of the parent's client.
     fn warn(&self, message: &str) {
         self.ui.warning(message);
     }
 
-    /// Says what a child has left to say: where its parent has a client on its standard error, else in the journal of events.
-    fn tell(&self, name: &str, told: &Told) {
-        for warning in &told.warnings {
+    /// Reports the end of a child on standard error, and, where the parent stays and has no client, in the journal of events.
+    fn report(&self, name: &str, end: &ChildEnd) {
+        for warning in &end.warnings {
             self.warn(&format!("child {name}: {warning}"));
         }
         if self.stays {
@@ -108,8 +108,8 @@ impl<'a> Family<'a> {
                 .map_err(Into::into)
                 .and_then(|context| super::super::sandboxes::open(&context))
                 .and_then(|sandboxes| Ok(sandboxes.find(self.id.as_str())?))
-                .map(|sandbox| sandbox.child_ended(name, told.exit_code, told.warnings.clone()));
-            // Nobody is there who could be warned of that.
+                .map(|sandbox| sandbox.child_ended(name, end.exit_code, end.warnings.clone()));
+            // Where that fails, nobody is there to be warned.
             drop(recorded);
         }
     }
@@ -118,9 +118,9 @@ impl<'a> Family<'a> {
 impl Child<'_> {
     /// Waits for its end, and returns the answer.
     pub(super) fn finish(self) -> Answer {
-        let Self { family, request_id, name, running, _place } = self;
-        let (answer, told) = Answer::of(request_id.as_deref(), &name, running.finish(Cancellation::Soon));
-        family.tell(&name, &told);
+        let Self { family, request_id, name, running, _slot } = self;
+        let (answer, end) = Answer::of(request_id.as_deref(), &name, running.finish(Cancellation::Soon));
+        family.report(&name, &end);
         answer
     }
 }

@@ -8,7 +8,7 @@ use policy::classify::{PROGRAMS, layout};
 use rustix::fs::Mode;
 
 use super::progress::{Search, read_up_to};
-use crate::boundary::protect::mounts::Cause;
+use crate::boundary::protect::mounts::{Cause, ProtectionGap};
 use crate::host::beneath;
 
 /// How many files are examined. A tool that keeps more keeps data.
@@ -17,7 +17,14 @@ pub(super) const MAX_EXAMINED: usize = 10_000;
 impl Search<'_> {
     /// Protects a file in a directory of git's data if it is a program.
     pub(super) fn program_in_data(&mut self, data: &OwnedFd, git: &Path, path: &Path) {
-        let Some(left) = self.left_to_examine.checked_sub(1) else { return };
+        let Some(left) = self.left_to_examine.checked_sub(1) else {
+            let directory = git.join(path.parent().unwrap_or(Path::new("")));
+            let gap = ProtectionGap::TooManyFiles { directory };
+            if !self.notices.contains(&gap) {
+                self.notices.push(gap);
+            }
+            return;
+        };
         self.left_to_examine = left;
         let Ok(stat) = beneath::stat(data, path) else { return };
         // On some file systems every file may be executed.
