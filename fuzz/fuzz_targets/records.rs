@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use sandbox::state::record::Record;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(record) = serde_json::from_slice::<Record>(bytes) else { return };
-    let text = serde_json::to_vec(&record).expect("what was read can be written");
-    assert_eq!(record, serde_json::from_slice(&text).expect("what was written can be read"));
+    let Ok(record) = Record::from_bytes(bytes) else { return };
+    let text = record.to_bytes().expect("what was read can be written");
+    assert_eq!(record, Record::from_bytes(&text).expect("what was written can be read"));
 });

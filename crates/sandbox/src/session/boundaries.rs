@@ -12,8 +12,8 @@ use policy::rules::hide::HidePatterns;
 use policy::text::escape;
 use tracing::debug;
 
-pub(crate) use self::clear::{Left, sweep};
 use self::clear::{MAX_REPORTED, clear_up, shorten};
+pub(crate) use self::clear::{OtherRuns, sweep};
 use self::coverage::Coverage;
 use self::guard::WritableBoundary;
 pub(crate) use self::guard::{Guard, Losses};
@@ -32,9 +32,7 @@ use crate::host::identity::Identity;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
-use crate::state::record::{
-    Kept, LivingRuns, Placed, Record, RecordError, RecordVersion, Remembered, RunId, Runs,
-};
+use crate::state::record::{Kept, Placed, Record, RecordError, RecordVersion, Remembered, RunId, Runs};
 use crate::state::walk_cache::Walks;
 
 mod beside;
@@ -84,8 +82,10 @@ impl<'a> Boundaries<'a> {
         walks: &'a Walks,
         id: &RunId,
         placed: Option<Placed>,
-        left: &[Left],
+        others: OtherRuns,
     ) -> Result<Self, StartError> {
+        // Whatever another agent makes before this looks is of a run that lives now, or will in a moment.
+        let OtherRuns { left, mut living } = others;
         let mut all = Vec::new();
         let mut writable = Vec::new();
         let mut coverage = Coverage::default();
@@ -95,9 +95,6 @@ impl<'a> Boundaries<'a> {
             source: io::Error::other(error),
             remedy: None,
         };
-        // Whatever another agent makes before this looks is of a run that lives now, or will in a moment.
-        let mut living = LivingRuns::default();
-        runs.add_living(&mut living).map_err(recorded)?;
         let hidden = hidden::find(plan, caller)?;
         for (boundary, hidden) in plan.boundaries.iter().zip(hidden) {
             if boundary.kind == BoundaryKind::Home {

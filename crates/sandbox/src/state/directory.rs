@@ -1,8 +1,9 @@
 //! The state directory: what outlives one command, in files that only their owner can touch.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,14 @@ pub(crate) enum Holder {
     Gone,
     /// The file system has no locks.
     Unknown,
+}
+
+/// A file that somebody may hold.
+#[derive(Debug)]
+pub(crate) struct HeldFile {
+    file: File,
+    path: PathBuf,
+    pub(crate) holder: Holder,
 }
 
 /// The longest file that is read. Nothing of ours comes near it.
@@ -165,53 +174,21 @@ impl StateDir {
     /// Reads a file; `None` where there is none. Links are not followed.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StateError> {
         let _acting = self.acting(name)?;
-        self.existing(name)?.map(|file| self.content(name, &file)).transpose()
+        let file = self.existing(name)?;
+        file.map(|file| content(&file)).transpose().map_err(|source| self.failed("read", name, source))
     }
 
-    /// Reads a file that somebody may hold, see [`StateDir::write_held`]; `None` where there is none any more.
-    pub(crate) fn read_held(&self, name: &str) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
+    /// Opens a file that somebody may hold, see [`StateDir::write_held`]; `None` where there is none.
+    pub(crate) fn open_held(&self, name: &str) -> Result<Option<HeldFile>, StateError> {
         let _acting = self.acting(name)?;
-        let Some(file) = self.existing(name)? else { return Ok(None) };
-        let holder = holder(&file);
-        self.content_held(name, &file, holder)
+        let file = self.existing(name)?;
+        Ok(file.map(|file| HeldFile { holder: holder(&file), path: self.path.join(name), file }))
     }
 
     /// Returns whether somebody holds a file, see [`StateDir::write_held`].
     pub(crate) fn is_held(&self, name: &str) -> Result<bool, StateError> {
         let _acting = self.acting(name)?;
         Ok(self.existing(name)?.is_some_and(|file| matches!(holder(&file), Holder::Lives)))
-    }
-
-    /// Reads the first bytes of a file, as many at most; `None` where there is none.
-    pub(crate) fn read_start(&self, name: &str, length: usize) -> Result<Option<Vec<u8>>, StateError> {
-        let _acting = self.acting(name)?;
-        let Some(file) = self.existing(name)? else { return Ok(None) };
-        let mut start = vec![0; length];
-        let read = rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut start[..]));
-        start.truncate(read.map_err(|errno| self.failed("read", name, errno.into()))?);
-        Ok(Some(start))
-    }
-
-    /// Reads the same unless somebody holds it: `None`, too, where somebody does.
-    pub(crate) fn read_left(&self, name: &str) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
-        let _acting = self.acting(name)?;
-        let Some(file) = self.existing(name)? else { return Ok(None) };
-        match holder(&file) {
-            Holder::Lives => Ok(None),
-            holder => self.content_held(name, &file, holder),
-        }
-    }
-
-    fn content_held(
-        &self,
-        name: &str,
-        file: &File,
-        holder: Holder,
-    ) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
-        let content = self.content(name, file)?;
-        let stat = rustix::fs::fstat(file).map_err(|errno| self.failed("stat", name, errno.into()))?;
-        // Its holder may just have removed it.
-        Ok((stat.st_nlink > 0).then_some((content, holder)))
     }
 
     /// Opens a file that is there, and follows no link.
@@ -222,16 +199,6 @@ impl StateDir {
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(self.failed("open", name, errno.into())),
         }
-    }
-
-    /// Reads the content of a file.
-    fn content(&self, name: &str, file: &File) -> Result<Vec<u8>, StateError> {
-        // Room for all of it and a byte more, or it would be read in many small parts.
-        let length =
-            rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or_default());
-        let mut content = Vec::with_capacity(usize::try_from(length.min(MAX_LENGTH) + 1).unwrap_or_default());
-        let read = file.take(MAX_LENGTH).read_to_end(&mut content);
-        read.map(|_| content).map_err(|source| self.failed("read", name, source))
     }
 
     /// Replaces a file as a whole: whoever reads it sees the old content or the new.
@@ -388,10 +355,41 @@ impl StateDir {
     }
 }
 
+impl HeldFile {
+    /// Reads it; `None` where its holder has just removed it.
+    pub(crate) fn read(&self) -> Result<Option<Vec<u8>>, StateError> {
+        let content = content(&self.file).map_err(|source| failed("read", &self.path, source))?;
+        self.unless_removed(content)
+    }
+
+    /// Reads its first bytes, as many at most; `None` where its holder has just removed it.
+    pub(crate) fn read_start(&self, length: usize) -> Result<Option<Vec<u8>>, StateError> {
+        let mut start = vec![0; length];
+        let read = self.file.read_at(&mut start, 0);
+        start.truncate(read.map_err(|source| failed("read", &self.path, source))?);
+        self.unless_removed(start)
+    }
+
+    fn unless_removed(&self, content: Vec<u8>) -> Result<Option<Vec<u8>>, StateError> {
+        let stat = rustix::fs::fstat(&self.file).map_err(|errno| failed("stat", &self.path, errno.into()))?;
+        Ok((stat.st_nlink > 0).then_some(content))
+    }
+}
+
 impl AsFd for StateDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }
+}
+
+/// Reads the content of a file from its start.
+fn content(mut file: &File) -> io::Result<Vec<u8>> {
+    // Room for all of it and a byte more, or it would be read in many small parts.
+    let length = rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or_default());
+    let mut content = Vec::with_capacity(usize::try_from(length.min(MAX_LENGTH) + 1).unwrap_or_default());
+    file.rewind()?;
+    file.take(MAX_LENGTH).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 /// Returns whether somebody holds a file.

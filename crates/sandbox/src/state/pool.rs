@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::clock::now;
 use crate::host::identity::Identity;
-use crate::state::directory::{Holder, Lock, StateDir, StateError};
+use crate::state::directory::{Lock, StateDir, StateError};
 use crate::state::record::RunId;
 use crate::state::version::Version;
 
@@ -335,7 +335,7 @@ fn ids(directory: &StateDir) -> Result<Vec<RunId>, StateError> {
 
 /// Returns whether somebody holds the sandbox of this directory: its PID 1, or whoever makes it.
 fn is_held(directory: &StateDir) -> Result<bool, StateError> {
-    Ok(matches!(directory.read_held(ALIVE)?, Some((_, Holder::Lives))))
+    directory.is_held(ALIVE)
 }
 
 fn remove(parent: &StateDir, id: &RunId, directory: &StateDir) -> Result<(), StateError> {

@@ -14,8 +14,8 @@ use policy::plan::{FileId, Protect};
 use rustix::fs::CWD;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
+use self::form::{Head, RulesDigest};
 pub(crate) use self::unread::UnreadRecord;
 use self::unread::hosts;
 use crate::boundary::detect::baseline::Baseline;
@@ -24,9 +24,10 @@ use crate::host::acting::ActingAs;
 use crate::host::follow;
 use crate::host::identity::Identity;
 use crate::state::client::{Client, ProcessError, start_time};
-use crate::state::directory::{Holder, Lock, StateDir, StateError, draft_writer};
+use crate::state::directory::{HeldFile, Holder, Lock, StateDir, StateError, draft_writer};
 use crate::state::version::Version;
 
+mod form;
 mod unread;
 
 /// Why records cannot be kept or read.
@@ -41,7 +42,7 @@ pub enum RecordError {
 }
 
 /// What one run leaves behind if its client is killed.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Record {
     /// The form of the record.
     pub version: RecordVersion,
@@ -102,7 +103,7 @@ pub struct Stuck {
 }
 
 /// The form of a record. It goes up whenever what one holds means something else.
-pub type RecordVersion = Version<6>;
+pub type RecordVersion = Version<7>;
 
 /// The name of a run: sixteen hexadecimal digits.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
@@ -127,8 +128,7 @@ pub struct Kept<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct LivingRuns {
     pub(crate) runs: Vec<LivingRun>,
-    /// Rules, by how a record writes them.
-    rules: HashMap<Box<str>, Arc<Protect>>,
+    rules: HashMap<RulesDigest, Arc<Protect>>,
 }
 
 /// What a run beside another one is to that.
@@ -139,28 +139,33 @@ pub(crate) struct LivingRun {
     pub(crate) protect: Arc<Protect>,
 }
 
-/// A [`Record`], of which the rules are not read yet.
-#[derive(Deserialize)]
-struct LivingRecord<'a> {
-    #[serde(rename = "version")]
-    _version: RecordVersion,
-    id: RunId,
-    owner: u32,
-    client: Client,
-    boundaries: Vec<Remembered>,
-    #[serde(borrow)]
-    protect: &'a RawValue,
-}
-
 impl LivingRuns {
-    /// Returns the rules that a record has written; `None` where they are none.
-    fn rules(&mut self, text: &RawValue) -> Option<Arc<Protect>> {
-        if let Some(known) = self.rules.get(text.get()) {
-            return Some(Arc::clone(known));
+    /// Adds the run of a record that somebody holds, as far as it can be read and is this owner's.
+    fn add(&mut self, file: &HeldFile, owner: u32) {
+        let Ok(Some(mut text)) = file.read_start(HEAD) else { return };
+        let is_whole = text.contains(&b'\n');
+        if !is_whole {
+            let Ok(Some(whole)) = file.read() else { return };
+            text = whole;
         }
-        let rules: Arc<Protect> = Arc::new(serde_json::from_str(text.get()).ok()?);
-        self.rules.insert(text.get().into(), Arc::clone(&rules));
-        Some(rules)
+        let Ok(head) = serde_json::from_slice::<Head<'_>>(form::lines(&text).0) else { return };
+        let lives = match file.holder {
+            Holder::Lives => true,
+            Holder::Unknown => !head.client.is_dead(),
+            Holder::Gone => false,
+        };
+        if !lives || head.owner != owner {
+            return;
+        }
+        let protect = if let Some(known) = self.rules.get(&head.rules) {
+            Arc::clone(known)
+        } else {
+            let Ok(Some(text)) = file.read() else { return };
+            let Ok((digest, protect)) = form::rules(form::lines(&text).1) else { return };
+            Arc::clone(self.rules.entry(digest).or_insert(Arc::new(protect)))
+        };
+        let (id, boundaries) = (head.id.into_owned(), head.boundaries.into_owned());
+        self.runs.push(LivingRun { id, boundaries, protect });
     }
 }
 
@@ -169,6 +174,8 @@ impl LivingRuns {
 pub struct Swept {
     /// The records whose clients are dead.
     pub dead: Vec<Record>,
+    /// The runs whose clients live.
+    pub(crate) living: LivingRuns,
     /// What cannot be read.
     pub(crate) unread: Vec<UnreadRecord>,
 }
@@ -227,7 +234,7 @@ impl Runs {
             return Ok(Kept { runs: self, file: None, stays: Cell::new(false), lock: None });
         }
         let file = file_name(&record.id);
-        let text = serde_json::to_vec(record).map_err(|error| StateError::File {
+        let text = record.to_bytes().map_err(|error| StateError::File {
             action: "write",
             path: PathBuf::from(&file),
             source: error.into(),
@@ -258,17 +265,32 @@ impl Runs {
             if !is_record(&name) {
                 continue;
             }
-            let (text, holder) = match self.0.read_left(&name) {
+            let file = match self.0.open_held(&name) {
                 Ok(None) => continue,
-                Ok(Some(read)) => read,
+                Ok(Some(file)) => file,
                 Err(error) => {
                     swept.unread.push(self.set_unread_aside(&name, &[], error.to_string()));
                     continue;
                 }
             };
-            match serde_json::from_slice::<Record>(&text) {
+            if file.holder == Holder::Lives {
+                swept.living.add(&file, self.0.owner().uid);
+                continue;
+            }
+            let text = match file.read() {
+                // Its holder has just removed it.
+                Ok(None) => continue,
+                Ok(Some(text)) => text,
+                Err(error) => {
+                    swept.unread.push(self.set_unread_aside(&name, &[], error.to_string()));
+                    continue;
+                }
+            };
+            match Record::from_bytes(&text) {
                 Ok(record) if record.owner != self.0.owner().uid => {}
-                Ok(record) if holder == Holder::Unknown && !record.client.is_dead() => {}
+                Ok(record) if file.holder == Holder::Unknown && !record.client.is_dead() => {
+                    swept.living.add(&file, self.0.owner().uid);
+                }
                 Ok(record) => swept.dead.push(record),
                 Err(_) if unread::client(&text).is_some_and(|client| !client.is_dead()) => {}
                 Err(error) => swept.unread.push(self.set_unread_aside(&name, &text, error.to_string())),
@@ -282,16 +304,9 @@ impl Runs {
         let known: HashSet<String> = living.runs.iter().map(|run| file_name(&run.id)).collect();
         let is_new = |name: &String| is_record(name) && !known.contains(name);
         for name in self.0.names()?.into_iter().filter(is_new) {
-            let Ok(Some((text, holder))) = self.0.read_held(&name) else { continue };
-            let Ok(record) = serde_json::from_slice::<LivingRecord<'_>>(&text) else { continue };
-            let lives = match holder {
-                Holder::Lives => true,
-                Holder::Unknown => !record.client.is_dead(),
-                Holder::Gone => false,
-            };
-            let Some(protect) = living.rules(record.protect) else { continue };
-            if lives && record.owner == self.0.owner().uid {
-                living.runs.push(LivingRun { id: record.id, boundaries: record.boundaries, protect });
+            // What cannot be opened is no record of a run that lives, or is gone by now.
+            if let Ok(Some(file)) = self.0.open_held(&name) {
+                living.add(&file, self.0.owner().uid);
             }
         }
         Ok(())
@@ -319,8 +334,8 @@ impl Runs {
 
     /// Forgets that a boundary of a run was not searched whole: a later run has searched it, or says so in its own record.
     pub(crate) fn settle(&self, id: &RunId, root: FileId) -> Result<(), RecordError> {
-        let Some((text, _)) = self.0.read_held(&file_name(id))? else { return Ok(()) };
-        let Ok(mut record) = serde_json::from_slice::<Record>(&text) else { return Ok(()) };
+        let Some(text) = self.0.read(&file_name(id))? else { return Ok(()) };
+        let Ok(mut record) = Record::from_bytes(&text) else { return Ok(()) };
         for one in record.boundaries.iter_mut().filter(|one| one.baseline.root() == root) {
             one.unsearched = false;
         }
@@ -372,6 +387,9 @@ impl Drop for Kept<'_> {
 /// The directory of records in that of the state.
 const RUNS: &str = "runs";
 
+/// How much of a record is read first: its first line, but for one of a run that remembers much.
+const HEAD: usize = 8 << 10;
+
 /// How the name of a record ends.
 const SUFFIX: &str = ".json";
 
@@ -416,6 +434,11 @@ mod tests {
             cgroups: vec!["/sys/fs/cgroup/sandboxctl-x".into()],
             placed: None,
         }
+    }
+
+    /// The first line of a record, to be changed.
+    fn head(record: &Record) -> serde_json::Value {
+        serde_json::from_slice(form::lines(&record.to_bytes().unwrap()).0).unwrap()
     }
 
     /// Leaves a record behind, as a client does that is killed.
@@ -476,7 +499,7 @@ mod tests {
         let runs = runs(&top);
         let directory = top.path().join("state/runs");
         let name = "0123456789abcdef.json";
-        let mut other = serde_json::to_value(record(dead_client())).unwrap();
+        let mut other = head(&record(dead_client()));
         other["version"] = 999.into();
         other["boundaries"] = serde_json::json!([{ "host": "/some/where" }]);
         let torn = "{\"id\"".to_owned();
@@ -500,7 +523,7 @@ mod tests {
         let runs = runs(&top);
         let name = "0123456789abcdef.json";
         // As the first version wrote it: without a number of its own, a time namespace or a lock.
-        let mut first = serde_json::to_value(record(this())).unwrap();
+        let mut first = head(&record(this()));
         first.as_object_mut().unwrap().remove("version");
         first["client"].as_object_mut().unwrap().remove("time_namespace");
         std::fs::write(top.path().join("state/runs").join(name), first.to_string()).unwrap();

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::clock::now_ms;
 use crate::host::identity::Identity;
-use crate::state::directory::{Lock, StateDir, StateError};
+use crate::state::directory::{HeldFile, Holder, Lock, StateDir, StateError};
 use crate::state::event::{BirthOrigin, Death, DeathCause, EventKind, SandboxEvent};
 use crate::state::journal::{Journal, Recorded};
 use crate::state::pool::PoolStart;
@@ -38,10 +38,12 @@ const NAMES: &str = ".names";
 /// The files of a sandbox.
 const RECORD: &str = "record.json";
 
-/// How many bytes of a record have its name: what stands before that is of known length.
-const NAMED_WITHIN: usize = 512;
-
+/// What PID 1 holds. It contains the name, so that whoever looks for one reads no more of hundreds of others.
 const ALIVE: &str = "alive";
+
+/// More than the longest name.
+const NAME: usize = 64;
+
 const CONTROL: &str = "control";
 pub(crate) const NOTE: &str = "note";
 const LOGS: [&str; 2] = ["stdout", "stderr"];
@@ -233,14 +235,23 @@ impl Sandboxes {
 
     /// Finds a sandbox by its name, or by its id; `None` where there is none.
     pub fn lookup(&self, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
-        let mut all: Vec<StayingSandbox> = Vec::new();
+        let mut may_have = Vec::new();
         for id in self.ids()? {
-            if id.as_str() != name && !self.may_have_name(&id, name) {
-                continue;
+            let Some(directory) = self.0.existing_within(id.as_str())? else { continue };
+            if id.as_str() == name || may_have_name(directory.open_held(ALIVE)?.as_ref(), name) {
+                may_have.push(id);
             }
             match self.read(&id) {
                 Ok(Some(found)) if found.record.name == name || found.record.id.as_str() == name => {
                     all.push(found);
+        }
+        self.named(may_have, name)
+    }
+
+    /// Returns the oldest of these that has a name or an id.
+    fn named(&self, ids: Vec<RunId>, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
+        let mut all: Vec<StayingSandbox> = Vec::new();
+        for id in ids {
                 }
                 Err(SandboxError::Unreadable { id, reason }) if id == name => {
                     return Err(SandboxError::Unreadable { id, reason });
@@ -249,20 +260,6 @@ impl Sandboxes {
             }
         }
         Ok(all.into_iter().min_by_key(|found| found.record.created))
-    }
-
-    /// Returns whether a sandbox may have this name. There may be hundreds, and to read all of every record would take most of the time: the
-    /// name stands near its start.
-    fn may_have_name(&self, id: &RunId, name: &str) -> bool {
-        let directory = self.0.existing_within(id.as_str()).ok().flatten();
-        let text = directory.and_then(|directory| directory.read_start(RECORD, NAMED_WITHIN).ok().flatten());
-        // Nothing in a name is written otherwise in JSON.
-        let quoted = format!("\"{name}\"");
-        text.is_some_and(|text| {
-            let text = String::from_utf8_lossy(&text);
-            // One that is written otherwise is read whole.
-            text.contains(&quoted) || !text.contains("\"name\":")
-        })
     }
 
     /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is none.
@@ -335,23 +332,28 @@ impl Sandboxes {
 
     /// Removes what clients left half made, or half removed, that were killed.
     pub fn sweep(&self) -> Result<(), SandboxError> {
-        self.sweep_named(&self.0.lock(NAMES)?)
+        self.sweep_named(&self.0.lock(NAMES)?, None).map(drop)
     }
 
-    /// Does the same while nobody else makes anything.
-    fn sweep_named(&self, _names: &Lock) -> Result<(), SandboxError> {
+    /// Does the same while nobody else makes anything, and lists those that may have a name.
+    fn sweep_named(&self, _names: &Lock, name: Option<&str>) -> Result<Vec<RunId>, SandboxError> {
+        let mut may_have = Vec::new();
         for id in self.ids()? {
             let Some(directory) = self.0.existing_within(id.as_str())? else { continue };
             // What is being made is held, but for what whoever has the names has not begun. Who removes one begins with its record.
-            if !is_held(&directory)? && (note(&directory)?.is_none() || directory.read(RECORD)?.is_none()) {
+            if !is_held && (note(&directory)?.is_none() || directory.read(RECORD)?.is_none()) {
                 self.remove_files(&id, &directory)?;
             }
         }
-        Ok(())
+        Ok(may_have)
     }
+            let alive = directory.open_held(ALIVE)?;
+            let is_held = alive.as_ref().is_some_and(|alive| alive.holder == Holder::Lives);
 
     /// Removes a sandbox that has ended. From then on the journal says what its record did.
     ///
+            } else if name.is_some_and(|name| id.as_str() == name || may_have_name(alive.as_ref(), name)) {
+                may_have.push(id);
     /// # Errors
     ///
     /// It is there no more, or cannot be removed.
@@ -399,6 +401,13 @@ impl StayingSandbox {
     /// Returns the state directory that it is kept in.
     pub(crate) fn state(&self) -> &Path {
         self.directory.path().ancestors().nth(2).unwrap_or(Path::new("/"))
+/// Returns whether a sandbox may have this name, as far as the file says that its PID 1 holds. One without a name is of an earlier version of this
+/// program, and its record has it.
+fn may_have_name(alive: Option<&HeldFile>, name: &str) -> bool {
+    let text = alive.and_then(|alive| alive.read_start(NAME).ok().flatten()).unwrap_or_default();
+    text.is_empty() || text == name.as_bytes()
+}
+
     }
 
     /// Returns whose it is.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
-use sandbox::state::record::RecordVersion;
+use sandbox::state::record::{Placed, Record, RecordVersion, RunId};
 
 use crate::environment::{engine, made_of_the_image};
 use crate::everywhere;
@@ -134,19 +134,26 @@ fn labels_of_an_image_make_no_container_ours() {
         let other = sh(&format!("{command} create {name} true"));
         // What was made to look into an image is ours by a name that no image can bring.
         let ours = sh(&format!("{command} create --name sandboxctl_{id} {name} true"));
-        let socket = if runner == Runner::Docker {
-            serde_json::json!("unix:///var/run/docker.sock")
-        } else {
-            serde_json::Value::Null
-        };
+        let socket = (runner == Runner::Docker).then_some("unix:///var/run/docker.sock");
         assert!(said(&mut place.inside(&["--quiet"], &["true"])).0);
-        let record = serde_json::json!({
-            "version": RecordVersion::default(), "id": id, "owner": 0,
-            "client": { "pid": 999_999, "start_time": 1, "pid_namespace": 4_026_531_836_u64, "time_namespace": 4_026_531_834_u64 },
-            "boundaries": [], "protect": { "paths": [], "depth": 3, "on_replaced": "end" }, "cgroups": [],
-            "placed": { "engine": command, "socket": socket, "by": 0 },
+        let client = serde_json::json!({
+            "pid": 999_999, "start_time": 1, "pid_namespace": 4_026_531_836_u64, "time_namespace": 4_026_531_834_u64,
         });
-        place.write(&format!("home/.local/state/sandboxctl/runs/{id}.json"), &record.to_string());
+        let record = Record {
+            version: RecordVersion::default(),
+            id: RunId::try_from(id.to_owned()).unwrap(),
+            owner: 0,
+            client: serde_json::from_value(client).unwrap(),
+            boundaries: Vec::new(),
+            protect: serde_json::from_value(
+                serde_json::json!({ "paths": [], "depth": 3, "on_replaced": "end" }),
+            )
+            .unwrap(),
+            cgroups: Vec::new(),
+            placed: Some(Placed { engine: command.to_owned(), socket: socket.map(str::to_owned), by: 0 }),
+        };
+        let record = String::from_utf8(record.to_bytes().unwrap()).unwrap();
+        place.write(&format!("home/.local/state/sandboxctl/runs/{id}.json"), &record);
         let (success, said) = said(&mut place.inside(&["--quiet"], &["true"]));
         assert!(success, "{said}");
         let left = sh(&format!("{command} ps --all --quiet --no-trunc --filter label=sandbox.id={id}"));

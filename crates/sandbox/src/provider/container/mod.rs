@@ -113,8 +113,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         Some(member) => member.taken.record.id.clone(),
         None => RunId::generate().map_err(StartError::recorded)?,
     };
-    let left = sweep::sweep(&runs, engine, state, own, notice)?;
-    let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, Some(sweep::placed(engine)), &left)?;
+    let others = sweep::sweep(&runs, engine, state, own, notice)?;
+    let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, Some(sweep::placed(engine)), others)?;
     boundaries.warn(notice);
     let shared = mounts::expected(plan, caller, boundaries.mounts())?;
     let member = match member {

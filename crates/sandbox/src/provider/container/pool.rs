@@ -152,9 +152,9 @@ pub(in crate::provider) fn fill(fill: Fill<'_>) -> Result<Filled, StartError> {
         let runs = Runs::open(&directory).map_err(StartError::recorded)?;
         let walks = Walks::open(&directory)?;
         let id = RunId::generate().map_err(StartError::recorded)?;
-        let left = sweep::sweep(&runs, &base.engine, state, own, notice)?;
+        let others = sweep::sweep(&runs, &base.engine, state, own, notice)?;
         let placed = Some(sweep::placed(&base.engine));
-        let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, placed, &left)?;
+        let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, placed, others)?;
         let expected = mounts::expected(plan, caller, boundaries.mounts())?;
         let mounts = mounted(plan, boundaries.mounts(), &expected)?;
 

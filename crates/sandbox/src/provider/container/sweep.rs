@@ -43,7 +43,7 @@ pub(super) fn sweep(
     state: &Path,
     own: &Path,
     notice: &mut dyn FnMut(Notice),
-) -> Result<Vec<boundaries::Left>, StartError> {
+) -> Result<boundaries::OtherRuns, StartError> {
     // 1. Runs that have a record: their containers, and what their agents made. While the engine's command is at work,
     //    the container may still be on its way; or it runs, and its PID 1 is stopped and does not see that its client is gone:
     //    then the command ends with the container.
@@ -51,7 +51,7 @@ pub(super) fn sweep(
         is_removed(engine, placed, Run { id, owner: runs.owner().uid, state, own })
     };
     let failed = |error: RecordError| StartError::recorded(error);
-    let left = boundaries::sweep(runs, notice, &mut gone).map_err(failed)?;
+    let others = boundaries::sweep(runs, notice, &mut gone).map_err(failed)?;
 
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
     for (container, id) in abandoned(engine, runs.owner(), state, own)? {
@@ -73,7 +73,7 @@ pub(super) fn sweep(
             forgotten.map_err(StartError::step("removing a rendezvous directory"))?;
         }
     }
-    Ok(left)
+    Ok(others)
 }
 
 /// Returns what removes the container of a run that has ended, whichever engine has it, and says whether it is gone. An engine is queried when

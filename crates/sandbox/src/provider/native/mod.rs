@@ -104,8 +104,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let runs = Runs::open(&state).map_err(StartError::recorded)?;
     let walks = Walks::open(&state)?;
     // Where another provider has left a container, its next command removes that.
-    let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(StartError::recorded)?;
-    let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, None, &left)?;
+    let others = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(StartError::recorded)?;
+    let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, None, others)?;
     boundaries.warn(notice);
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.

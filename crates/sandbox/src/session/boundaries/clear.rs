@@ -25,7 +25,9 @@ use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::session::outcome::Notice;
 use crate::state::client::ProcessError;
-use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, UnreadRecord};
+use crate::state::record::{
+    LivingRuns, Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, UnreadRecord,
+};
 
 /// How many things that the agent made are reported one by one while it runs.
 pub(super) const MAX_REPORTED: usize = 20;
@@ -54,6 +56,13 @@ pub(crate) struct Left {
     pub(crate) unsearched: Option<(RunId, Remembered)>,
 }
 
+/// What the records of other runs say, before this one looks through anything itself.
+#[derive(Default)]
+pub(crate) struct OtherRuns {
+    pub(crate) left: Vec<Left>,
+    pub(crate) living: LivingRuns,
+}
+
 enum LeftIn {
     /// In this directory.
     Host(PathBuf),
@@ -78,7 +87,7 @@ pub(crate) fn sweep(
     runs: &Runs,
     notice: &mut dyn FnMut(Notice),
     remove: &mut dyn FnMut(&Placed, &RunId) -> bool,
-) -> Result<Vec<Left>, RecordError> {
+) -> Result<OtherRuns, RecordError> {
     let swept = runs.sweep()?;
     let mut all_left = Vec::new();
     for unread in swept.unread {
@@ -133,7 +142,7 @@ pub(crate) fn sweep(
             runs.keep(&Record { boundaries: remaining, ..record })?.leave();
         }
     }
-    Ok(all_left)
+    Ok(OtherRuns { left: all_left, living: swept.living })
 }
 
 /// What is left of a boundary that was cleared up.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::form::lines;
 use crate::state::client::Client;
 
 /// A record that cannot be read: what its run left behind was not searched.
@@ -34,14 +35,14 @@ pub(crate) fn hosts(text: &[u8]) -> Vec<PathBuf> {
         #[serde(with = "policy::text::json_bytes::path")]
         host: PathBuf,
     }
-    let record = serde_json::from_slice::<WithBoundaries>(text)
+    let record = serde_json::from_slice::<WithBoundaries>(lines(text).0)
         .map_or_else(|_| Vec::new(), |record| record.boundaries);
     record.into_iter().map(|shared| shared.host).collect()
 }
 
 /// Returns the client of a record of another form. Earlier ones did not name its time namespace, nor held a lock.
 pub(crate) fn client(text: &[u8]) -> Option<Client> {
-    let mut client: Value = serde_json::from_slice::<Value>(text).ok()?["client"].take();
+    let mut client: Value = serde_json::from_slice::<Value>(lines(text).0).ok()?["client"].take();
     let own = Client::this().ok()?;
     client.as_object_mut()?.entry("time_namespace").or_insert_with(|| own.time_namespace.into());
     serde_json::from_value(client).ok()

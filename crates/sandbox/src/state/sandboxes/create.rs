@@ -38,8 +38,8 @@ impl Sandboxes {
         replaces: Option<&RunId>,
     ) -> Result<NewSandbox<'_>, SandboxError> {
         let names = self.0.lock(NAMES)?;
-        self.sweep_named(&names)?;
-        let found = self.lookup(&record.name)?;
+        let may_have = self.sweep_named(&names, Some(&record.name))?;
+        let found = self.named(may_have, &record.name)?;
         let is_replaced =
             |found: &StayingSandbox| found.phase.can_be_removed() && replaces == Some(&found.record.id);
         let (replaced, found) = match found {
@@ -52,7 +52,7 @@ impl Sandboxes {
         let directory = self.0.within(record.id.as_str())?;
         let make = || -> Result<_, StateError> {
             // Locked before there is a record, so that nobody takes it for one that has ended.
-            let alive = directory.write_held(ALIVE, b"")?;
+            let alive = directory.write_held(ALIVE, record.name.as_bytes())?;
             if !is_held(&directory)? {
                 return Err(StateError::File {
                     action: "lock",
