@@ -23,7 +23,7 @@ use crate::process::reap::{self, Reaped};
 use crate::process::start::{self, Given, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{
-    CommandSpec, ControlSocket, Ending, Event, ExecClient, ExecRequest, Failure, Request, Shortage, Step,
+    Attachment, CommandSpec, ControlSocket, Ending, Event, ExecRequest, Failure, Request, Shortage, Step,
     Usage,
 };
 use crate::report::Report;
@@ -55,8 +55,8 @@ pub(super) fn run_for_client(session: OwnedFd, supervised: &ExecSupervision<'_>)
         Ok(Some((request, passed))) => {
             // From here on, a client that receives nothing more knows that all of it was killed.
             let _ = session.send(&Event::Ready, &[]);
-            let ExecRequest { command, timeout, client } = request;
-            run(session, command, passed, Life { timeout, client }, supervised)
+            let ExecRequest { command, timeout, attachment } = request;
+            run(session, command, None, passed, Life { timeout, attachment }, supervised)
         }
         // A client that is gone, or has nothing sensible to say.
         Ok(None) => 0,
@@ -72,15 +72,16 @@ pub(super) fn run_for_client(session: OwnedFd, supervised: &ExecSupervision<'_>)
     }
 }
 
-/// Supervises the first command of a sandbox, whose streams this process has.
+/// Supervises the first command of a sandbox, whose streams this process has, and whose terminal it keeps.
 pub(super) fn run_first(
     session: ControlSocket,
     command: CommandSpec,
+    terminal: Option<OwnedFd>,
     passed: Vec<OwnedFd>,
     supervised: &ExecSupervision<'_>,
 ) -> u8 {
-    let life = Life { timeout: None, client: ExecClient::Attached };
-    run(session, command, passed, life, supervised)
+    let life = Life { timeout: None, attachment: Attachment::Attached };
+    run(session, command, terminal, passed, life, supervised)
 }
 
 /// Receives a request, with what the command is passed. Its streams become those of this process.
@@ -100,12 +101,13 @@ fn receive(session: &mut ControlSocket) -> io::Result<Option<(ExecRequest, Vec<O
 /// How long a command may live.
 struct Life {
     timeout: Option<Duration>,
-    client: ExecClient,
+    attachment: Attachment,
 }
 
 fn run(
     mut session: ControlSocket,
     command: CommandSpec,
+    terminal: Option<OwnedFd>,
     passed: Vec<OwnedFd>,
     life: Life,
     supervised: &ExecSupervision<'_>,
@@ -114,7 +116,7 @@ fn run(
     // What was killed before is not this command's.
     let killed_before = supervised.kills.count();
     let given = Given {
-        terminal: None,
+        terminal: terminal.as_ref(),
         cgroups: supervised.cgroups,
         passed: &passed,
         neighbours: supervised.neighbours,
@@ -134,6 +136,8 @@ fn run(
             let _ = session.send(&report, &[]);
             let running = Running { session: Some(session), signals, pid, life, ending: None };
             running.supervise(&|| supervised.kills.count() > killed_before);
+            // It hangs up when this closes it, and not whenever nobody happens to have it open.
+            drop(terminal);
             return 0;
         }
         Err(NotStarted::Failed(failure)) => Event::Failed(failure),
@@ -269,7 +273,7 @@ impl Running {
             )) => {}
             Ok(None) | Err(_) => {
                 self.session = None;
-                if self.life.client == ExecClient::Attached {
+                if self.life.attachment == Attachment::Attached {
                     or_end(&reap::kill_descendants());
                 }
             }

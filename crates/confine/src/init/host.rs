@@ -42,7 +42,7 @@ pub fn run() -> io::Result<u8> {
     let given = Descriptors { cgroups: Vec::new(), passed: Vec::new() };
     let listeners = ProxyListeners::none();
     let scope = Scope::Descendants;
-    match Staying::begin(stays, command, given, Neighbours::Unprotected, listeners, scope, &control) {
+    match Staying::begin(stays, command, None, given, Neighbours::Unprotected, listeners, scope, &control) {
         Ok(staying) => staying.serve(control),
         Err(NotStarted::Unexecutable { command, errno }) => {
             control.send(&Event::Unexecutable { command, errno }, &[])?;

@@ -152,7 +152,8 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
                 let command = spec.command.take();
                 let scope = Scope::Namespace(others(&spec.rootfs));
                 drop(spec);
-                match Staying::begin(stays, command, given, neighbours, listeners, scope, &control) {
+                match Staying::begin(stays, command, terminal, given, neighbours, listeners, scope, &control)
+                {
                     Ok(staying) => return staying.serve(control),
                     Err(refused) => refused,
                 }

@@ -1,4 +1,4 @@
-//! PID 1 of a sandbox that stays: it lives without the client that made it, serves others, and ends itself.
+//! PID 1 of a sandbox that serves other clients than the one that has made it: it lives without that one and ends itself, or it ends with it.
 //!
 //! It reads one byte of each connection and nothing else, so that no client can hold it up: for each command it forks a
 //! supervisor, which does the rest (`exec.rs`). All its children are supervisors.
@@ -22,13 +22,14 @@ use super::exec::{self, ExecSupervision, timespec};
 use super::files;
 use super::listeners::ProxyListeners;
 use super::logs::LogPump;
+use super::shortage;
 use crate::cgroup::KillCounter;
 use crate::process::reap::{self, OtherProcesses};
 use crate::process::start::{self, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{
-    CommandSpec, ControlSocket, EndCause, Ending, Event, KillSource, Purpose, Request, SandboxEnd, Stay,
-    StayNote, StayStatus, Step,
+    Attachment, CommandSpec, ControlSocket, EndCause, Ending, Event, KillSource, Purpose, Request,
+    SandboxEnd, Stay, StayNote, StayStatus, Step,
 };
 use crate::sys::{self, Machine};
 
@@ -135,6 +136,10 @@ pub(super) struct Staying {
     children: Vec<i32>,
     /// What the supervisor of the first command reports.
     first: Option<ControlSocket>,
+    /// How the first command has ended.
+    first_ending: Option<Ending>,
+    /// The client that has made it, where it ends with that.
+    client: Option<ControlSocket>,
     /// Since when there is no command.
     idle_since: Option<Instant>,
     pending: Vec<Pending>,
@@ -156,6 +161,7 @@ impl Staying {
     pub(super) fn begin(
         descriptors: StayDescriptors,
         command: Option<CommandSpec>,
+        terminal: Option<OwnedFd>,
         given: Descriptors,
         neighbours: Neighbours,
         listeners: ProxyListeners,
@@ -183,6 +189,8 @@ impl Staying {
             signals,
             children: Vec::new(),
             first: None,
+            first_ending: None,
+            client: None,
             idle_since: Some(Instant::now()),
             pending: Vec::new(),
             waiting: Vec::new(),
@@ -192,7 +200,7 @@ impl Staying {
         if let Some(command) = command {
             let (ours, theirs) = ControlSocket::pair().map_err(failed(Step::Fork))?;
             staying
-                .supervise(move |supervised| exec::run_first(theirs, command, passed, supervised))
+                .supervise(move |supervised| exec::run_first(theirs, command, terminal, passed, supervised))
                 .map_err(failed(Step::Fork))?;
             staying.first = Some(ours);
         }
@@ -218,8 +226,13 @@ impl Staying {
         loop {
             let Some(first) = &mut self.first else { return Ok(None) };
             let left = until.saturating_duration_since(Instant::now());
-            let mut fds = [first.as_fd(), client.as_fd(), self.signals.as_fd()]
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            // What the client asks for meanwhile waits; that it is gone is seen in any case.
+            let watched = [
+                (first.as_fd(), PollFlags::IN),
+                (client.as_fd(), PollFlags::empty()),
+                (self.signals.as_fd(), PollFlags::IN),
+            ];
+            let mut fds = watched.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags));
             match poll(&mut fds, Some(&timespec(left))) {
                 Ok(0) => return Err(Errno::TIMEDOUT.into()),
                 Ok(_) => {}
@@ -243,14 +256,22 @@ impl Staying {
 
     /// Serves clients until the sandbox ends. The returned code is the exit status of this process.
     pub(super) fn serve(mut self, mut control: ControlSocket) -> io::Result<u8> {
-        // Until the client has noted that there is such a sandbox, this process ends with it: nobody would find it. From then on it
-        // does not, and says so where others look: who is killed in between leaves a sandbox that runs or none.
-        control.send(&Event::Ready, &[])?;
-        let Some(Request::Leave) = control.receive()? else { return Ok(125) };
-        rustix::process::set_parent_process_death_signal(None)?;
-        self.note(StayNote::Stays)?;
-        control.send(&Event::Stays, &[])?;
-        drop(control);
+        match self.stay.attachment {
+            Attachment::Attached => {
+                self.note(StayNote::Stays)?;
+                self.client = Some(control);
+            }
+            Attachment::Detached => {
+                // Until the client has noted that there is such a sandbox, this process ends with it: nobody would find it. From then on
+                // it does not, and says so where others look: who is killed in between leaves a sandbox that runs or none.
+                control.send(&Event::Ready, &[])?;
+                let Some(Request::Leave) = control.receive()? else { return Ok(125) };
+                rustix::process::set_parent_process_death_signal(None)?;
+                self.note(StayNote::Stays)?;
+                control.send(&Event::Stays, &[])?;
+                drop(control);
+            }
+        }
 
         let cause = loop {
             self.wait()?;
@@ -269,6 +290,17 @@ impl Staying {
         let at = u64::try_from(at).unwrap_or(u64::MAX);
         // On a full disk nobody learns more than that it has ended.
         let _ = self.note(StayNote::Ended(SandboxEnd { cause, at }));
+        if let Some(mut client) = self.client.take() {
+            for shortage in shortage::detect() {
+                let _ = client.send(&Event::Short(shortage), &[]);
+            }
+            let ending = match cause {
+                EndCause::Command(ending) => Some(ending),
+                EndCause::Stopped | EndCause::Idle | EndCause::Aged => self.first_ending,
+            };
+            // A client that is gone needs no answer.
+            let _ = client.send(&Event::Ended(ending.unwrap_or(Ending::Signaled(libc::SIGKILL))), &[]);
+        }
         Ok(match cause {
             EndCause::Command(ending) => ending.exit_code(),
             EndCause::Stopped | EndCause::Idle | EndCause::Aged => 0,
@@ -290,6 +322,7 @@ impl Staying {
         let at_listener = listener.map(|listener| push(&mut fds, listener.as_fd(), PollFlags::IN));
         let at_proxy = self.listeners.as_fd().map(|proxy| push(&mut fds, proxy, PollFlags::IN));
         let at_first = self.first.as_ref().map(|first| push(&mut fds, first.as_fd(), PollFlags::IN));
+        let at_client = self.client.as_ref().map(|client| push(&mut fds, client.as_fd(), PollFlags::IN));
         let at_logs = fds.len();
         fds.extend(
             self.logs
@@ -317,6 +350,9 @@ impl Staying {
         }
         if is_ready(at_first) {
             self.on_first();
+        }
+        if is_ready(at_client) {
+            self.on_client();
         }
         let mut of_logs = ready[at_logs..at_pending].iter();
         for log in self.logs.iter_mut().filter(|log| log.pipe().is_some()) {
@@ -472,6 +508,7 @@ impl Staying {
         self.listener = None;
         self.logs.clear();
         self.first = None;
+        self.client = None;
         let supervised =
             ExecSupervision { cgroups: &self.cgroups, neighbours: self.neighbours, kills: &self.kills };
         sys::exit_now(i32::from(run(&supervised)))
@@ -499,8 +536,27 @@ impl Staying {
             Ok(None) | Err(_) => Ending::Signaled(libc::SIGKILL),
         };
         self.first = None;
+        self.first_ending = Some(ending);
         // Whoever has asked for the end has ended it.
         self.ending = self.ending.or(Some(EndCause::Command(ending)));
+    }
+
+    /// Does what the client asks for with which the sandbox ends.
+    fn on_client(&mut self) {
+        let Some(client) = &mut self.client else { return };
+        match client.receive() {
+            Ok(Some(Request::Signal(signal))) => {
+                if let Some(first) = &mut self.first {
+                    // One that has just ended gets no signal.
+                    let _ = first.send(&Request::Signal(signal), &[]);
+                }
+            }
+            Ok(Some(Request::TerminalReady)) => {}
+            // It asks for the end, makes no sense, or is gone.
+            Ok(Some(_) | None) | Err(_) => {
+                self.ending = Some(EndCause::Command(Ending::Signaled(libc::SIGKILL)));
+            }
+        }
     }
 
     /// Collects a batch of supervisors that have ended, and resumes those that were stopped.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::mount_plan::MountPlan;
+use super::stay::Attachment;
 use crate::report::{Finding, Status};
 
 /// A variable of the agent as `NAME=value`: it may hold a secret, and is cleared when it is dropped.
@@ -46,6 +47,8 @@ pub struct InitSpec {
 /// pipe that the first command writes to and the file of its log.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Stay {
+    /// Whether it ends with the client that has made it.
+    pub attachment: Attachment,
     /// How long it waits for another command before it ends; `None` waits for ever.
     pub idle_timeout: Option<Duration>,
     /// How old it gets; `None` is any age.

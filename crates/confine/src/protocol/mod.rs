@@ -38,7 +38,7 @@ pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, N
 pub use self::mount_plan::{BindSource, Cover, MountAccess, MountPlan};
 pub use self::socket::ControlSocket;
 pub use self::stay::{
-    EndCause, ExecClient, ExecRequest, Purpose, SandboxEnd, SandboxUsage, StayNote, StayStatus, Usage,
+    Attachment, EndCause, ExecRequest, Purpose, SandboxEnd, SandboxUsage, StayNote, StayStatus, Usage,
 };
 pub use self::step::{FilesystemType, MountStep, Step};
 pub use self::warm::Warm;

@@ -69,15 +69,17 @@ pub struct ExecRequest {
     /// How long it may run; then all that it has started is ended, and the sandbox lives on.
     pub timeout: Option<Duration>,
     /// What becomes of it without its client.
-    pub client: ExecClient,
+    pub attachment: Attachment,
 }
 
-/// What becomes of a command when its client is gone.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum ExecClient {
+/// What becomes of a command, or of a sandbox, when its client is gone.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Attachment {
     /// It ends, with all that it has started.
     Attached,
     /// It goes on.
+    #[default]
     Detached,
 }
 
@@ -106,7 +108,7 @@ pub struct SandboxUsage {
 /// What PID 1 writes about itself into the file that it was given, and who finds it killed writes in its place.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum StayNote {
-    /// It does not end with its client any more.
+    /// It can be found and used. Where it is detached, it does not end with its client any more.
     Stays,
     /// Every process inside is stopped.
     Paused,

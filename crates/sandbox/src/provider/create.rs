@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use confine::protocol::Attachment;
 use policy::plan::{BoundaryKind, Plan};
 
 use crate::engine::surroundings::Surroundings;
@@ -95,6 +96,7 @@ impl Caller {
             stay: Some(StayLaunch {
                 plan: StayPlan {
                     command: FirstCommand::None,
+                    attachment: Attachment::Detached,
                     idle_timeout: plan.lifecycle.idle_timeout,
                     max_duration: plan.lifecycle.max_duration,
                     log_bytes: 0,

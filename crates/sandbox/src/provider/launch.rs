@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use confine::protocol::EnvEntry;
+use confine::protocol::{Attachment, EnvEntry};
 use policy::plan::Plan;
 
 use super::container::find::FoundSandbox;
@@ -52,13 +52,13 @@ pub struct Launch<'a> {
     pub engines: &'a engine::surroundings::Surroundings,
     /// The process that everything is to end with.
     pub parent: Option<&'a Parent>,
-    /// How the sandbox is to stay; `None` where it ends with its command.
+    /// How others find the sandbox; `None` where nobody does, and it ends with its command.
     pub stay: Option<StayLaunch<'a>>,
     /// Notified of what happens while the sandbox runs.
     pub notice: &'a mut dyn FnMut(Notice),
 }
 
-/// A sandbox that is to stay, as the caller asks for it.
+/// A sandbox that others find by its name, as the caller asks for it.
 #[derive(Clone, Copy)]
 pub struct StayLaunch<'a> {
     pub plan: StayPlan,
@@ -68,6 +68,16 @@ pub struct StayLaunch<'a> {
     pub replaces: Option<&'a RunId>,
     /// What the caller has locked, and the sandbox keeps locked for as long as it lives.
     pub held: &'a [BorrowedFd<'a>],
+}
+
+impl<'a> StayLaunch<'a> {
+    /// Splits what was asked for into a sandbox that outlives this process, and one that ends with it.
+    pub(super) fn split(asked: Option<Self>) -> (Option<Self>, Option<Self>) {
+        match asked {
+            Some(stay) if stay.plan.attachment == Attachment::Attached => (None, Some(stay)),
+            stay => (stay, None),
+        }
+    }
 }
 
 /// Containers that are to be made ahead.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use policy::plan::{Plan, Provider};
 
-use self::launch::{EndedSandboxes, Exec, Fill, Filled, Launch, Launched};
+use self::launch::{EndedSandboxes, Exec, Fill, Filled, Launch, Launched, StayLaunch};
 use crate::host::identity::Identity;
 use crate::session::boundaries;
 use crate::session::error::StartError;
@@ -70,11 +70,14 @@ pub fn drain(caller: Identity, state: &Path, own: &Path) -> Result<usize, StartE
 pub fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     refuse_under_sudo(launch.plan, launch.caller)?;
     refuse_children_of_none(launch.plan)?;
-    match (launch.plan.provider, launch.stay) {
-        (Provider::Native, _) => native::run(launch),
-        (Provider::Docker | Provider::Podman, _) => container::run(launch),
-        (Provider::Local, None) => local::run(launch).map(Launched::ended),
-        (Provider::Local, Some(stay)) => local::stay(launch, stay),
+    match launch.plan.provider {
+        Provider::Native => native::run(launch),
+        Provider::Docker | Provider::Podman => container::run(launch),
+        // Nobody serves others beside a command that is a process of this one.
+        Provider::Local => match StayLaunch::split(launch.stay) {
+            (Some(stay), _) => local::stay(launch, stay),
+            (None, _) => local::run(launch).map(Launched::ended),
+        },
     }
 }
 

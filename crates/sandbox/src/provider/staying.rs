@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use confine::protocol::{ControlSocket, Event, KillSource, Request, Stay};
+use confine::protocol::{Attachment, ControlSocket, Event, KillSource, Request, Stay};
 use confine::report::{Finding, Report, Status};
 use policy::plan::{Layer, Plan};
 
@@ -18,9 +18,10 @@ use crate::session::remedy;
 use crate::session::sidecar::Until;
 use crate::session::sockets::process::RelayProcess;
 use crate::session::streams::Stdio;
+use crate::state::journal::Recorded;
 use crate::state::record::RunId;
 use crate::state::sandboxes::create::NewSandbox;
-use crate::state::sandboxes::{FirstCommand, SandboxRecord, SandboxVersion, StartedRecord};
+use crate::state::sandboxes::{FirstCommand, SandboxError, SandboxRecord, SandboxVersion, StartedRecord};
 
 /// Refuses what needs a process on the host for as long as the sandbox lives.
 pub(super) fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
@@ -70,16 +71,15 @@ pub(super) fn begin<'a>(
 /// Returns how PID 1 is to live, as its init spec says. The number of what it holds is that of [`held`].
 pub(super) fn spec(stay: StayLaunch<'_>, held: usize, kills: KillSource) -> Result<Stay, StartError> {
     let plan = stay.plan;
+    let is_logged = plan.command == FirstCommand::Run && plan.attachment == Attachment::Detached;
     Ok(Stay {
+        attachment: plan.attachment,
         idle_timeout: plan.idle_timeout,
         max_duration: plan.max_duration,
         kills,
         held: u8::try_from(held)
             .map_err(|error| StartError::step("passing on what is locked")(io::Error::other(error)))?,
-        logs: match plan.command {
-            FirstCommand::Run => Some(plan.log_bytes),
-            FirstCommand::None => None,
-        },
+        logs: is_logged.then_some(plan.log_bytes),
     })
 }
 
@@ -107,6 +107,61 @@ pub(super) fn descriptors<'a>(
         .chain(held.iter().copied())
         .chain(logs)
         .collect()
+}
+
+/// A sandbox that is found by its name while its client waits for its command, and that is removed when that has ended.
+pub(super) struct Attached<'a>(Option<NewSandbox<'a>>);
+
+impl<'a> Attached<'a> {
+    /// Takes its name, where it is to be found.
+    pub(super) fn begin(
+        stay: Option<StayLaunch<'a>>,
+        plan: &Plan,
+        id: &RunId,
+        caller: Identity,
+        agent: Identity,
+        image_env: &[String],
+    ) -> Result<Self, StartError> {
+        let begin = |stay| begin(stay, plan, id, caller, agent, image_env.to_vec());
+        stay.map(begin).transpose().map(Self)
+    }
+
+    /// Returns what PID 1 is told of it, and the descriptors for that, which come first.
+    pub(super) fn spec<'d>(
+        &'d self,
+        stay: Option<StayLaunch<'d>>,
+        kills: KillSource,
+        counter: Option<BorrowedFd<'d>>,
+    ) -> Result<(Option<Stay>, Vec<BorrowedFd<'d>>), StartError> {
+        let Some((new, stay)) = self.0.as_ref().zip(stay) else { return Ok((None, Vec::new())) };
+        let held = held(&stay, new, []);
+        let spec = spec(stay, held.len(), kills)?;
+        Ok((Some(spec), descriptors(new, counter, &held, &[])))
+    }
+
+    /// Notes that it runs.
+    pub(super) fn started(&mut self, started: StartedRecord, notice: &mut dyn FnMut(Notice)) {
+        let noted = self.0.as_mut().map_or(Ok(()), |new| new.note_attached(started));
+        if let Err(error) = noted {
+            notice(Notice::Warning(format!("other commands do not find this sandbox: {error}")));
+        }
+    }
+
+    /// Removes it.
+    pub(super) fn remove(self, notice: &mut dyn FnMut(Notice)) {
+        match self.0.map(NewSandbox::remove).transpose() {
+            Ok(recorded) => {
+                if let Some(warning) = recorded.as_ref().and_then(Recorded::warning) {
+                    notice(Notice::Warning(warning));
+                }
+            }
+            // Somebody else has removed it, or will.
+            Err(SandboxError::NotFound(_)) => {}
+            Err(error) => {
+                notice(Notice::Warning(format!("the files of this sandbox were not removed: {error}")))
+            }
+        }
+    }
 }
 
 /// The processes that serve the sockets of a sandbox which stays. They end with this, unless they are left.

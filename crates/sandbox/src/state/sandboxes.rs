@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use confine::log_ring::{self, Log};
-use confine::protocol::{SandboxEnd, StayNote};
+use confine::protocol::{Attachment, SandboxEnd, StayNote};
 use confine::report::Report;
 use policy::plan::Plan;
 use policy::rules::sandbox_name::is_sandbox_name;
@@ -85,6 +85,9 @@ pub struct Birth {
 pub struct StayPlan {
     /// Whether the plan's command runs in it from the start; it ends with that.
     pub command: FirstCommand,
+    /// Whether it ends with the client that has made it, and is then removed.
+    #[serde(default)]
+    pub attachment: Attachment,
     /// How long it waits for a command before it ends.
     pub idle_timeout: Option<Duration>,
     /// How old it gets.
@@ -241,9 +244,6 @@ impl Sandboxes {
             if id.as_str() == name || may_have_name(directory.open_held(ALIVE)?.as_ref(), name) {
                 may_have.push(id);
             }
-            match self.read(&id) {
-                Ok(Some(found)) if found.record.name == name || found.record.id.as_str() == name => {
-                    all.push(found);
         }
         self.named(may_have, name)
     }
@@ -252,6 +252,9 @@ impl Sandboxes {
     fn named(&self, ids: Vec<RunId>, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
         let mut all: Vec<StayingSandbox> = Vec::new();
         for id in ids {
+            match self.read(&id) {
+                Ok(Some(found)) if found.record.name == name || found.record.id.as_str() == name => {
+                    all.push(found);
                 }
                 Err(SandboxError::Unreadable { id, reason }) if id == name => {
                     return Err(SandboxError::Unreadable { id, reason });
@@ -288,6 +291,10 @@ impl Sandboxes {
             serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
         if !is_sandbox_name(&record.name) {
             return Err(unreadable("it has a name that no sandbox has".to_owned()));
+        }
+        if !lives && record.stay.attachment == Attachment::Attached {
+            // Its client removes it, or was killed with it.
+            return Ok(None);
         }
         let phase = match (lives, noted) {
             // The lock is the truth, whatever somebody has noticed.
@@ -340,20 +347,36 @@ impl Sandboxes {
         let mut may_have = Vec::new();
         for id in self.ids()? {
             let Some(directory) = self.0.existing_within(id.as_str())? else { continue };
+            let alive = directory.open_held(ALIVE)?;
+            let is_held = alive.as_ref().is_some_and(|alive| alive.holder == Holder::Lives);
             // What is being made is held, but for what whoever has the names has not begun. Who removes one begins with its record.
-            if !is_held && (note(&directory)?.is_none() || directory.read(RECORD)?.is_none()) {
+            if !is_held && self.is_left(&directory)? {
                 self.remove_files(&id, &directory)?;
+            } else if name.is_some_and(|name| id.as_str() == name || may_have_name(alive.as_ref(), name)) {
+                may_have.push(id);
             }
         }
         Ok(may_have)
     }
-            let alive = directory.open_held(ALIVE)?;
-            let is_held = alive.as_ref().is_some_and(|alive| alive.holder == Holder::Lives);
+
+    /// Returns whether a directory that nobody holds was left by a client that was killed: half made, half removed, or that of a sandbox which
+    /// has ended with it.
+    fn is_left(&self, directory: &StateDir) -> Result<bool, StateError> {
+        #[derive(Deserialize)]
+        struct Stays {
+            stay: StayPlan,
+        }
+        let Some(record) =
+            directory.read(RECORD)?.filter(|_| note(directory).is_ok_and(|note| note.is_some()))
+        else {
+            return Ok(true);
+        };
+        let stays = serde_json::from_slice::<Stays>(&record);
+        Ok(stays.is_ok_and(|record| record.stay.attachment == Attachment::Attached))
+    }
 
     /// Removes a sandbox that has ended. From then on the journal says what its record did.
     ///
-            } else if name.is_some_and(|name| id.as_str() == name || may_have_name(alive.as_ref(), name)) {
-                may_have.push(id);
     /// # Errors
     ///
     /// It is there no more, or cannot be removed.
@@ -376,6 +399,13 @@ impl Sandboxes {
         directory.names()?.iter().try_for_each(|name| directory.remove(name))?;
         self.0.remove_directory(id.as_str())
     }
+}
+
+/// Returns whether a sandbox may have this name, as far as the file says that its PID 1 holds. One without a name is of an earlier version of this
+/// program, and its record has it.
+fn may_have_name(alive: Option<&HeldFile>, name: &str) -> bool {
+    let text = alive.and_then(|alive| alive.read_start(NAME).ok().flatten()).unwrap_or_default();
+    text.is_empty() || text == name.as_bytes()
 }
 
 /// Returns whether somebody holds the sandbox of this directory: its PID 1, or whoever makes it.
@@ -401,13 +431,6 @@ impl StayingSandbox {
     /// Returns the state directory that it is kept in.
     pub(crate) fn state(&self) -> &Path {
         self.directory.path().ancestors().nth(2).unwrap_or(Path::new("/"))
-/// Returns whether a sandbox may have this name, as far as the file says that its PID 1 holds. One without a name is of an earlier version of this
-/// program, and its record has it.
-fn may_have_name(alive: Option<&HeldFile>, name: &str) -> bool {
-    let text = alive.and_then(|alive| alive.read_start(NAME).ok().flatten()).unwrap_or_default();
-    text.is_empty() || text == name.as_bytes()
-}
-
     }
 
     /// Returns whose it is.

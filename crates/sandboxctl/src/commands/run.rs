@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
+use confine::protocol::Attachment;
 use confine::report::Report;
 use policy::plan::{Boundary, Network, Plan, Provider, Secret};
 use policy::rules::limits::Limits;
@@ -48,6 +49,15 @@ use crate::precedence;
 use crate::report;
 use crate::ui::{self, Ui, Warnings};
 
+/// How a sandbox of `run` lives that has a name: with this process, and others find it meanwhile.
+const ATTACHED: StayPlan = StayPlan {
+    command: FirstCommand::Run,
+    attachment: Attachment::Attached,
+    idle_timeout: None,
+    max_duration: None,
+    log_bytes: 0,
+};
+
 pub(crate) fn run(
     ui: &Ui,
     context: Context,
@@ -61,12 +71,15 @@ pub(crate) fn run(
     let asker = args.ask.then(|| Asker::find(ui)).transpose()?;
     let parent = self::parent(args.life, parent)?;
     let passed = PassedDescriptor::inherited(&args.pass.numbers)?;
+    let is_named = args.request.name.is_some();
     let mut early = Early::new(ui, &context, &args.show);
     let mut loaded =
         load::plan(ui, &context, &args.request, args.argv, &mut |provider| early.on_known(provider))?;
     let early = early.init;
     loaded.plan.agent.pass_fd = args.pass.numbers;
-    let start = Start { early, passed, parent: parent.as_ref(), asker: asker.as_ref(), stay: None };
+    // Others find it by its name, and by no other.
+    let stay = is_named.then_some(Stay { plan: ATTACHED, replaces: None });
+    let start = Start { early, passed, parent: parent.as_ref(), asker: asker.as_ref(), stay };
     carry_out(ui, context, loaded, start, &args.show)
 }
 
@@ -144,6 +157,7 @@ fn stay(
     let of_command = loaded.plan.limits.timeout.filter(|_| command == FirstCommand::Run);
     let stay = StayPlan {
         command,
+        attachment: Attachment::Detached,
         idle_timeout: lifecycle.idle_timeout,
         max_duration: lifecycle.max_duration.into_iter().chain(of_command).min(),
         log_bytes: loaded.plan.limits.output_bytes.0,

@@ -18,8 +18,8 @@ use self::rendezvous::InitConnection;
 use self::started::Started;
 use super::init_spec::refuse_missing;
 use crate::host::terminal::Signals;
-use crate::provider::launch::{Launch, Launched};
-use crate::provider::staying::{self, Began, Sidecars};
+use crate::provider::launch::{Launch, Launched, StayLaunch};
+use crate::provider::staying::{self, Attached, Began, Sidecars};
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::Boundaries;
 use crate::session::children::ChildrenProcess;
@@ -79,6 +79,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     } = launch;
 
     // 1. What no engine can do is refused before anything is touched.
+    let (stay, attached) = StayLaunch::split(stay);
     let asked = Instant::now();
     let container = unsupported::refuse_unsupported(plan)?;
     stay.map_or(Ok(()), |_| staying::refuse_unsupported(plan))?;
@@ -239,11 +240,16 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
             }
         };
     }
+    let mut named = Attached::begin(attached, plan, &id, caller, user.agent.user(), &image.config.env)?;
+    let (of_name, own) = named.spec(attached, KillSource::Inside, None)?;
+    let spec = InitSpec { stay: of_name, ..spec };
     let relay = streams.relay(terminal.as_ref())?;
     let port = egress.as_mut().and_then(EgressProxy::take_port);
     let port_fd = port.as_ref().map(AsFd::as_fd);
-    let descriptors: Vec<_> = streams.passed().chain(streams.inside()).chain(port_fd).collect();
+    let descriptors: Vec<_> =
+        own.into_iter().chain(streams.passed()).chain(streams.inside()).chain(port_fd).collect();
     let sent = send(&mut control, spec, &descriptors);
+    drop(descriptors);
     drop(port);
     sent?;
     drop(secrets);
@@ -255,6 +261,13 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
     let mut start_children =
         children.as_mut().map(|children| |listener| children.start(listener, Until::Client));
+    let mut notice_of = |one: Notice| {
+        if let Notice::Started(report) = &one {
+            let started = StartedRecord { pid: (pid > 0).then_some(pid), report: report.clone(), pool };
+            named.started(started, notice);
+        }
+        notice(one);
+    };
     let watch = Watch {
         provider: plan.provider,
         control,
@@ -270,7 +283,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         attendance: Attendance::new(parent),
         complete: &complete,
         boundaries: Some(&boundaries),
-        notice,
+        notice: &mut notice_of,
     };
     let ended = renewal::during(renewals, plan, renew, || supervise(watch, &signals));
     drop(terminal);
@@ -285,6 +298,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     drop(started);
     drop(rendezvous);
     drop(taken);
+    named.remove(notice);
     let egress = egress.and_then(|egress| egress.finish(notice));
     let last = boundaries.close(notice);
     let mut ended = ended?;

@@ -21,7 +21,8 @@ use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
 use crate::provider::launch::{Launch, Launched, StayLaunch};
-use crate::provider::{idmap, init_spec, masks, staying};
+use crate::provider::staying::{self, Attached};
+use crate::provider::{idmap, init_spec, masks};
 use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
@@ -66,6 +67,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     } = launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
+    let (stay, attached) = StayLaunch::split(stay);
     refuse_unsupported(plan)?;
     stay.map_or(Ok(()), |_| staying::refuse_unsupported(plan))?;
     let streams = stay.map_or(streams, staying::stdio);
@@ -187,10 +189,15 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
             }
         };
     }
+    let mut named = Attached::begin(attached, plan, &id, caller, agent.user(), &[])?;
+    let kills = limits.kill_counter();
+    let counter = kills.as_ref().and_then(KillCounter::file);
+    let source = counter.map_or(KillSource::Uncounted, |_| KillSource::Descriptor);
+    let (of_name, own) = named.spec(attached, source, counter)?;
+    let spec = InitSpec { stay: of_name, ..spec };
     let port = egress.as_mut().and_then(EgressProxy::take_port);
-    send_init_spec(&mut control, spec, Vec::new(), &streams, &limits, port.as_ref())?;
-    drop(port);
-    drop(secrets);
+    send_init_spec(&mut control, spec, own, &streams, &limits, port.as_ref())?;
+    drop((port, secrets, kills));
     streams.close_inside();
     let swept = limits.sweep_others();
 
@@ -199,6 +206,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
     let mut start_children =
         children.as_mut().map(|children| |listener| children.start(listener, Until::Client));
+    let pid = child.pid();
+    let mut notice_of = |one: Notice| {
+        if let Notice::Started(report) = &one {
+            let started = StartedRecord { pid: Some(pid), report: report.clone(), pool: None };
+            named.started(started, notice);
+        }
+        notice(one);
+    };
     let watch = Watch {
         provider: plan.provider,
         control,
@@ -214,13 +229,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         attendance: Attendance::new(parent),
         complete: &complete,
         boundaries: Some(&boundaries),
-        notice,
+        notice: &mut notice_of,
     };
     let ended = renewal::during(renewals, plan, renew, || supervise(watch, &signals));
     let duration = began.elapsed();
     // PID 1 says that it is over when nothing else is left inside. Where it has said nothing, it is ended now, and
     // with it its namespace.
-    let pid = child.pid();
     let child = ended.is_ok().then_some(child);
 
     // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays. Only when PID 1 is
@@ -230,6 +244,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let has_run_out_of_memory = limits.ran_out_of_memory();
     limits.remove_agents();
     drop(child);
+    named.remove(notice);
     let egress = egress.and_then(|egress| egress.finish(notice));
     if swept.left > 0 {
         // What was still ending then has had the time.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 use confine::protocol::{
-    CommandSpec, ControlSocket, EnvEntry, Event, ExecClient, ExecRequest, ProcessLimits, Purpose, Terminal,
+    Attachment, CommandSpec, ControlSocket, EnvEntry, Event, ExecRequest, ProcessLimits, Purpose, Terminal,
 };
 use confine::report::Report;
 use nix::sys::signal::Signal;
@@ -45,7 +45,7 @@ pub struct StayingExec<'a> {
     /// What the caller has left open for the command: the numbers of the plan.
     pub passed: Vec<PassedDescriptor>,
     /// What becomes of the command without this process.
-    pub client: ExecClient,
+    pub attachment: Attachment,
     /// Notified of what happens while the command runs.
     pub notice: &'a mut dyn FnMut(Notice),
     /// The process that the command is to end with.
@@ -58,8 +58,18 @@ pub struct StayingExec<'a> {
 ///
 /// The sandbox is not running, PID 1 does not answer, or the command could not be started.
 pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
-    let StayingExec { sandbox, plan, caller, variables, secrets, streams, passed, client, notice, parent } =
-        exec;
+    let StayingExec {
+        sandbox,
+        plan,
+        caller,
+        variables,
+        secrets,
+        streams,
+        passed,
+        attachment,
+        notice,
+        parent,
+    } = exec;
     sandbox.require(Phase::can_exec, "run a command")?;
     let secrets = HeldSecrets::read(plan, secrets)?;
 
@@ -81,7 +91,7 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
 
     // 3. The supervisor gets what it needs, secrets included, and nobody else has seen it.
     let began = Instant::now();
-    let request = ExecRequest { command, timeout, client };
+    let request = ExecRequest { command, timeout, attachment };
     let descriptors: Vec<_> = streams.passed().chain(streams.inside()).collect();
     let mut control = send(sandbox, &request, &descriptors)?;
     drop(descriptors);
@@ -92,10 +102,10 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
 
     // 4. It runs until it ends, its time is over, or a signal asks to end it.
     let gone = || Ok(End::Signaled(Signal::SIGKILL as i32));
-    let outcome = match client {
-        ExecClient::Detached => started(&mut control, plan)
+    let outcome = match attachment {
+        Attachment::Detached => started(&mut control, plan)
             .map(|unexecutable| unexecutable.map(|end| Outcome::of(end, began.elapsed()))),
-        ExecClient::Attached => supervise(
+        Attachment::Attached => supervise(
             Watch {
                 provider: plan.provider,
                 control,

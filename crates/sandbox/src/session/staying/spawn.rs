@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use confine::protocol::{ControlSocket, EnvEntry, Event, ExecClient, ExecRequest, Request, Shortage, Usage};
+use confine::protocol::{Attachment, ControlSocket, EnvEntry, Event, ExecRequest, Request, Shortage, Usage};
 use confine::report::Report;
 use nix::sys::signal::Signal;
 use policy::plan::{Network, Plan, Variable};
@@ -170,7 +170,7 @@ impl StayingSandbox {
         let mut values = Some(values);
         let secrets = HeldSecrets::read(&plan, &mut || Ok(values.take().unwrap_or_default()))?;
         let command = exec::command(self, &plan, &secrets, self.proxy_variables()?, None)?;
-        let request = ExecRequest { command, timeout, client: ExecClient::Attached };
+        let request = ExecRequest { command, timeout, attachment: Attachment::Attached };
         let began = Instant::now();
         let mut control = exec::send(self, &request, &inside.each_ref().map(AsFd::as_fd))?;
         drop((request, secrets, inside));

@@ -5,9 +5,11 @@ use std::io;
 use std::os::unix::net::UnixListener;
 
 use super::{
-    ALIVE, Birth, CONTROL, FirstCommand, LOGS, NAMES, NOTE, SandboxError, SandboxRecord, Sandboxes,
-    StartedRecord, StayingSandbox, is_held, write,
+    ALIVE, Birth, CONTROL, FirstCommand, LOGS, NAMES, NOTE, Phase, SandboxError, SandboxRecord, Sandboxes,
+    StartedRecord, StayingSandbox, is_held, note, write,
 };
+use confine::protocol::Attachment;
+
 use crate::host::clock::now_ms;
 use crate::state::directory::{Lock, StateDir, StateError};
 use crate::state::event::BirthOrigin;
@@ -62,10 +64,10 @@ impl Sandboxes {
             }
             write(&directory, &record)?;
             let logs = match record.stay.command {
-                FirstCommand::Run => {
+                FirstCommand::Run if record.stay.attachment == Attachment::Detached => {
                     LOGS.iter().map(|name| directory.create_new(name)).collect::<Result<_, _>>()?
                 }
-                FirstCommand::None => Vec::new(),
+                FirstCommand::Run | FirstCommand::None => Vec::new(),
             };
             Ok((alive, logs, directory.create_new(NOTE)?, directory.listen(CONTROL)?))
         };
@@ -108,6 +110,31 @@ impl NewSandbox<'_> {
         }
         self.is_made = true;
         Ok((self.record.clone(), recorded))
+    }
+}
+
+impl NewSandbox<'_> {
+    /// Notes that it runs with the client that has made it. Others find it from then on.
+    pub(crate) fn note_attached(&mut self, started: StartedRecord) -> Result<(), SandboxError> {
+        self.record.started = Some(started);
+        self.record.birth = Some(Birth { origin: BirthOrigin::Created, at: now_ms() });
+        Ok(write(&self.directory, &self.record)?)
+    }
+
+    /// Removes it, which has ended with its command. From then on the journal says what its record did.
+    pub(crate) fn remove(mut self) -> Result<Recorded, SandboxError> {
+        let Some(directory) = self.sandboxes.0.existing_within(self.record.id.as_str())? else {
+            return Ok(Recorded::Yes);
+        };
+        self.is_made = true;
+        let ended = StayingSandbox {
+            record: self.record.clone(),
+            phase: Phase::Stopped,
+            noted: note(&directory)?,
+            directory,
+            journal: self.sandboxes.journal(),
+        };
+        self.sandboxes.remove(&ended)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use confine::protocol::{EndCause, ExecClient};
+use confine::protocol::{Attachment, EndCause};
 use policy::config::overrides::Overrides;
 use policy::plan::{Network, Plan, Provider, Variable};
 use policy::rules::guest::StartDirectory;
@@ -43,7 +43,7 @@ pub(crate) fn exec(
         warnings.push(NO_ISOLATION.to_owned());
     }
     let printed = warnings.len();
-    let client = if args.detach { ExecClient::Detached } else { ExecClient::Attached };
+    let attachment = if args.detach { Attachment::Detached } else { Attachment::Attached };
     let plan = &plan(&context, sandbox, args)?;
     let writable = plan.boundaries.iter().map(|boundary| boundary.host.clone());
     let programs = context.programs(writable.collect());
@@ -64,13 +64,13 @@ pub(crate) fn exec(
         secrets: &mut || {
             sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent))
         },
-        streams: match (client, ui.format()) {
-            (ExecClient::Detached, _) => Stdio::Null,
-            (ExecClient::Attached, Format::Text) => Stdio::Inherit,
-            (ExecClient::Attached, Format::Json) => Stdio::Capture,
+        streams: match (attachment, ui.format()) {
+            (Attachment::Detached, _) => Stdio::Null,
+            (Attachment::Attached, Format::Text) => Stdio::Inherit,
+            (Attachment::Attached, Format::Json) => Stdio::Capture,
         },
         passed,
-        client,
+        attachment,
         parent,
         notice: &mut |notice| {
             if let Notice::Warning(warning) = notice {
