@@ -13,9 +13,8 @@ use confine::capabilities;
 use confine::credentials::{KeptBecause, SupplementaryGroups};
 use confine::lockdown::{Lockdown, Locked, Machine, lock_down};
 use confine::process::command::Command;
-use confine::process::exec_session::ExecSession;
-use confine::process::{stdio, supervise};
-use confine::protocol::{EnvEntry, Grant, LandlockAccess, RlimitFallback, Step};
+use confine::process::supervise;
+use confine::protocol::{EnvEntry, Grant, LandlockAccess, RlimitFallback};
 use confine::report::Status;
 use confine::seccomp::{self, Pid1};
 use policy::rules::env::{AGENT_ALLOW_EMULATION, EnvRule, EnvRules, Name, Unnamed};
@@ -42,33 +41,11 @@ pub(crate) fn run(arguments: &[OsString], environment: Vec<(OsString, OsString)>
             // 3. The environment without everything that is not the agent's, all occurrences of it, and with what
             //    belongs to the new user: an engine has set HOME for the user it started.
             let environment = |account: &Account| agent_environment(environment, account);
-            let started = hide().and_then(|()| start(&settings, environment, &mut None));
-            started.unwrap_or_else(|error| refuse(None, Step::Confinement, None, &error))
+            let started = hide().and_then(|()| start(&settings, environment));
+            started.unwrap_or_else(|error| print(FAILED, &format!("{error:#}")))
         }
         Err(problems) => problems.iter().fold(FAILED, |code, problem| print(code, problem)),
     }
-}
-
-/// Starts the command of an exec session. Returns only the exit code that says why there is none.
-pub(crate) fn exec(environment: &[(OsString, OsString)]) -> u8 {
-    let mut session = None;
-    match hide().and_then(|()| start_exec(environment, &mut session)) {
-        Ok(code) => code,
-        Err(error) => refuse(session.as_mut(), Step::Confinement, None, &error),
-    }
-}
-
-/// Receives what an exec session is to run, and starts that.
-fn start_exec(environment: &[(OsString, OsString)], session: &mut Option<ExecSession>) -> anyhow::Result<u8> {
-    let rendezvous = settings::rendezvous(environment).map_err(anyhow::Error::msg)?;
-    // Before the lock-down, which might not let us connect.
-    let (connected, mut spec, streams) =
-        ExecSession::connect(&rendezvous).context("the client cannot be reached")?;
-    *session = Some(connected);
-    stdio::replace_with_terminal(&streams, spec.terminal).context("cannot take the standard streams")?;
-    // An engine, an image or their settings may have set more. What the client has sent is all.
-    let environment = std::mem::take(&mut spec.env);
-    start(&spec.into(), |_| Ok(environment), session)
 }
 
 /// Keeps everybody from looking into this process while it still knows what the agent must not. A set-uid copy of this
@@ -84,17 +61,9 @@ fn hide() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reports which step has failed: to the client of an exec session, or to whoever reads the container's output.
-fn refuse(session: Option<&mut ExecSession>, step: Step, errno: Option<Errno>, error: &anyhow::Error) -> u8 {
-    let Some(session) = session else { return print(FAILED, &format!("{error:#}")) };
-    session.failed(step, errno.map(Errno::raw_os_error), format!("{error:#}"));
-    FAILED
-}
-
 fn start(
     settings: &Settings,
     environment: impl FnOnce(&Account) -> anyhow::Result<Vec<EnvEntry>>,
-    session: &mut Option<ExecSession>,
 ) -> anyhow::Result<u8> {
     // 2. The identity of the agent. An unknown user ends the start here, and never continues as root.
     let account = account(settings)?;
@@ -107,7 +76,7 @@ fn start(
 
     // 5. Limits, capabilities, groups, group, user, no_new_privs, landlock, seccomp: the order and its reasons stand in
     //    `confine::lockdown`. Root cannot be regained, and that was tried.
-    let grants = settings.writable.as_deref().map(|writable| grants(writable, &settings.grants));
+    let grants = settings.writable.as_deref().map(grants);
     let locked = lock_down(&Lockdown {
         rlimit_fallback: &RlimitFallback::default(),
         account: Some(&account),
@@ -126,42 +95,22 @@ fn start(
     if let Some(umask) = settings.umask {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
     }
-    if let Err(error) = enter(settings.workdir.as_deref()) {
-        let step = Step::Workdir(settings.workdir.clone().unwrap_or_else(|| PathBuf::from(".")));
-        let errno = error.root_cause().downcast_ref::<Errno>().copied();
-        return Ok(refuse(session.as_mut(), step, errno, &error));
-    }
+    enter(settings.workdir.as_deref())?;
 
     // 8. The agent takes this place, or this process stays and the agent becomes its child. Either way nothing crosses
     //    over but the three streams, no signal is ignored or blocked, and the command is looked up as the agent.
-    let kept = session.as_ref().map(ExecSession::try_clone).transpose()?;
-    if let Some(session) = session {
-        session.started();
-    }
-    let mut agent = || {
-        // Here, where the agent's own process is: the supervisor lives as long as all of them.
-        let limited = confine::rlimit::apply_to_command(&settings.process_limits);
-        let errno = match limited.and_then(|()| Command::new(&settings.argv, &environment)) {
+    let agent = || {
+        let errno = match Command::new(&settings.argv, &environment) {
             Ok(command) => command.exec(),
             Err(errno) => errno,
         };
-        match session {
-            Some(session) => {
-                session.unexecutable(
-                    String::from_utf8_lossy(&settings.argv[0]).into_owned(),
-                    errno.raw_os_error(),
-                );
-                if errno == Errno::NOENT { NOT_FOUND } else { NOT_EXECUTABLE }
-            }
-            None => not_executed(settings, &account, &environment, errno),
-        }
+        not_executed(settings, &account, &environment, errno)
     };
     match settings.mode {
         Mode::Exec => Ok(agent()),
         Mode::Init => {
-            let never: Infallible =
-                supervise::fork_and_supervise(locked.machine(), kept.as_ref().map(AsFd::as_fd), agent)
-                    .context("cannot become the supervisor of the agent")?;
+            let never: Infallible = supervise::fork_and_supervise(locked.machine(), agent)
+                .context("cannot become the supervisor of the agent")?;
             match never {}
         }
     }
@@ -231,7 +180,7 @@ fn chown_streams(account: &Account) -> anyhow::Result<()> {
 }
 
 /// Lists what landlock lets the agent do: read and execute everything, write where the settings allow it.
-fn grants(writable: &[PathBuf], more: &[Grant]) -> Vec<Grant> {
+fn grants(writable: &[PathBuf]) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
     [
@@ -246,7 +195,6 @@ fn grants(writable: &[PathBuf], more: &[Grant]) -> Vec<Grant> {
     .into_iter()
     .map(|(path, access)| grant(Path::new(path), access))
     .chain(devices.iter().chain(writable).map(|path| grant(path, LandlockAccess::ReadWrite)))
-    .chain(more.iter().map(|one| grant(&one.path, one.access)))
     .collect()
 }
 

@@ -14,9 +14,7 @@ use confine::guard;
 use confine::init::{self, ClientLocation};
 use confine::mount::setns;
 use confine::process::supervise;
-use confine::protocol::{
-    CONTROL_ARGUMENT, EXEC_ARGUMENT, HOST_ARGUMENT, RENDEZVOUS_ARGUMENT, SETNS_ARGUMENT,
-};
+use confine::protocol::{CONTROL_ARGUMENT, HOST_ARGUMENT, RENDEZVOUS_ARGUMENT, SETNS_ARGUMENT};
 
 /// musl's own maps and unmaps pages for most of what it is asked for, which was a fifth of a sandbox's start.
 #[cfg(target_env = "musl")]
@@ -34,8 +32,6 @@ fn main() -> ExitCode {
         init::run(ClientLocation::Rendezvous(directory)).unwrap_or_else(|error| {
             container::print(container::FAILED, &format!("cannot receive requests of the client: {error}"))
         })
-    } else if first == EXEC_ARGUMENT {
-        container::exec(&std::env::vars_os().collect::<Vec<_>>())
     } else if first == guard::ARGUMENT {
         guard::run(arguments.get(1).map(Path::new)).unwrap_or(container::FAILED)
     } else if first == HOST_ARGUMENT {

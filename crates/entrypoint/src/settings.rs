@@ -5,8 +5,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use confine::account::RootPolicy;
-use confine::protocol::{ExecSpec, ExecUser, Grant, ProcessLimits, RENDEZVOUS_VARIABLE, Rendezvous};
-use policy::config::defaults::AGENT;
 use policy::rules::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
 };
@@ -38,9 +36,6 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// What landlock lets the agent write; without it landlock is not used.
     pub(crate) writable: Option<Vec<PathBuf>>,
-    /// What landlock allows besides.
-    pub(crate) grants: Vec<Grant>,
-    pub(crate) process_limits: ProcessLimits,
 }
 
 /// Whether the agent may run where an emulator takes the place of a processor.
@@ -105,39 +100,7 @@ pub(crate) fn read(
         umask,
         mode: if init { Mode::Init } else { Mode::Exec },
         writable,
-        grants: Vec::new(),
-        process_limits: ProcessLimits::default(),
     })
-}
-
-/// Reads where the client of an exec listens. Whatever else is in the environment may be the image's, or the engine's.
-pub(crate) fn rendezvous(environment: &[(OsString, OsString)]) -> Result<Rendezvous, String> {
-    match text(environment, RENDEZVOUS_VARIABLE)? {
-        Some(text) => text.parse().map_err(of(RENDEZVOUS_VARIABLE)),
-        None => Err(format!("{RENDEZVOUS_VARIABLE} is not set; `sandboxctl exec` sets it")),
-    }
-}
-
-impl From<ExecSpec> for Settings {
-    fn from(spec: ExecSpec) -> Self {
-        let (user, root) = match spec.user {
-            ExecUser::Agent => (AGENT, RootPolicy::Refused),
-            ExecUser::NamespaceRoot => ("root", RootPolicy::ByName),
-        };
-        Self {
-            argv: spec.argv,
-            user: user.parse().ok(),
-            root,
-            emulation: Emulation::Refused,
-            workdir: Some(spec.workdir),
-            umask: Some(spec.umask),
-            // It stays, and so can report how the command ends.
-            mode: Mode::Init,
-            writable: Some(spec.writable),
-            grants: spec.grants,
-            process_limits: spec.process_limits,
-        }
-    }
 }
 
 /// Reads the command: what follows `--`, or else `AGENT_COMMAND` with `AGENT_ARGS`, or else the arguments.
@@ -314,22 +277,6 @@ mod tests {
         );
         let problems = problems.unwrap_err();
         assert_eq!(problems.len(), 8, "{problems:#?}");
-    }
-
-    #[test]
-    fn a_client_has_one_rendezvous() {
-        let found = |given: &[(&str, &str)]| {
-            let all: Vec<_> = given.iter().map(|(name, value)| (name.into(), value.into())).collect();
-            rendezvous(&all).ok().map(|found| found.to_string())
-        };
-        assert_eq!(found(&[("A", "1"), ("SANDBOX_CLIENT", "/socket:token")]).unwrap(), "/socket:token");
-        for bad in [
-            &[][..],
-            &[("SANDBOX_CLIENT", "socket")],
-            &[("SANDBOX_CLIENT", "/a:b"), ("SANDBOX_CLIENT", "/c:d")],
-        ] {
-            assert_eq!(found(bad), None, "{bad:?}");
-        }
     }
 
     #[test]

@@ -173,19 +173,6 @@ impl Policy {
         &self.sockets
     }
 
-    /// Drops what a sandbox has from its start: directories of the host, its network, and the routes of its egress proxy.
-    #[must_use]
-    pub fn for_exec(self) -> Self {
-        Self {
-            home: Home::Temporary,
-            wanted: Vec::new(),
-            routes: Vec::new(),
-            network: plan::Network::None,
-            children: None,
-            ..self
-        }
-    }
-
     /// Returns where an egress proxy adds credentials.
     pub fn routes(&self) -> &[plan::Route] {
         &self.routes

@@ -266,8 +266,6 @@ pub(crate) struct CreateArgs {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct ExecArgs {
-    #[command(flatten)]
-    pub(crate) source: ConfigSource,
     /// Set a variable, or let the caller's pass
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     pub(crate) env: Vec<OsString>,
@@ -292,7 +290,7 @@ pub(crate) struct ExecArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) habits: EngineHabits,
-    /// The command and its arguments, after `--` or not; without it, `[agent] command` runs
+    /// The command and its arguments, after `--` or not; without it, that of the sandbox runs
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) argv: Vec<OsString>,
 }
@@ -300,7 +298,7 @@ pub(crate) struct ExecArgs {
 /// A provider whose sandboxes can be entered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ExecProvider {
-    /// Sandboxes of this host that stay
+    /// Sandboxes of this host
     Native,
     /// Containers of Docker
     Docker,

@@ -8,8 +8,6 @@ use std::io;
 use policy::config::problem::{self, Location, Problem};
 use policy::text::escape;
 use sandbox::engine::error::EngineError;
-use sandbox::engine::kind::EngineKind;
-use sandbox::provider::container::find::FindError;
 use sandbox::secrets::SecretError;
 use sandbox::session::error::StartError;
 use sandbox::session::passed::PassError;
@@ -47,11 +45,6 @@ impl CommandError {
     /// Makes an error that is only a sentence.
     pub(crate) fn message(code: Code, message: impl fmt::Display) -> Self {
         Self::new(code, anyhow::Error::msg(message.to_string()))
-    }
-
-    /// Makes the error for what is in the design of the command line, but not yet in the program.
-    pub(crate) fn unsupported(asked: &str) -> Self {
-        Self::message(Code::UsageUnsupported, format_args!("{asked} is not supported yet"))
     }
 
     /// Makes one error of everything that is wrong with a configuration. There is at least one problem.
@@ -256,49 +249,6 @@ impl From<PassError> for CommandError {
         };
         Self::message(code, format_args!("--pass-fd: {error}")).hint(hint)
     }
-}
-
-/// A sandbox that was not found.
-impl From<FindError> for CommandError {
-    fn from(error: FindError) -> Self {
-        match &error {
-            FindError::Engine(engine) => {
-                let (code, remedy) = (of_engine(engine), engine.remedy());
-                remedy.into_iter().fold(Self::message(code, &error), Self::hint)
-            }
-            FindError::Nowhere { queried, unreachable, .. } if queried.is_empty() => {
-                // One that is not installed says less than one that does not answer.
-                let is_there = |error: &&EngineError| !matches!(error, EngineError::NotInstalled { .. });
-                let first_failure = unreachable.iter().find(is_there).or(unreachable.first());
-                let code = first_failure.map_or(Code::SandboxNotFound, of_engine);
-                first_failure
-                    .and_then(EngineError::remedy)
-                    .into_iter()
-                    .fold(Self::message(code, &error), Self::hint)
-            }
-            FindError::Nowhere { queried, unreachable, .. } => {
-                let (queried, unreachable) = (names(queried), unreachable.iter().map(ToString::to_string));
-                let listing = queried.iter().map(|engine| {
-                    format!(
-                        "`{engine} ps --filter label=sandbox.managed` lists those that run; `run --name` names one"
-                    )
-                });
-                let failure = Self::message(Code::SandboxNotFound, &error);
-                let failure = failure
-                    .details(json!({ "queried": queried, "unreachable": unreachable.collect::<Vec<_>>() }));
-                listing
-                    .fold(failure, Self::hint)
-                    .hint("`sandboxctl ls` lists those that stay, and `create` makes one")
-            }
-            FindError::Several { engines, .. } => Self::message(Code::SandboxAmbiguous, &error)
-                .details(json!({ "engines": names(engines) }))
-                .hint("`--provider` says in which engine to look"),
-        }
-    }
-}
-
-fn names(engines: &[EngineKind]) -> Vec<&'static str> {
-    engines.iter().map(|engine| engine.command()).collect()
 }
 
 /// Returns the code for an error of a container engine.

@@ -4,11 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use confine::protocol::EnvEntry;
 use policy::agents::Profile;
 use policy::config::Config;
 use policy::config::effective::{Effective, EngineAnswer};
@@ -16,7 +14,7 @@ use policy::config::overrides::Overrides;
 use policy::config::problem::{Located, Location, Problem, Scope};
 use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths, widenings};
 use policy::config::variables;
-use policy::plan::{Layer, Plan, Provider, Route, Secret, Variable};
+use policy::plan::{Layer, Plan, Provider};
 use policy::rules::home::Home;
 use policy::rules::socket::controls;
 use policy::text::escape;
@@ -167,41 +165,6 @@ pub(crate) fn recorded(context: &Context, plan: &Plan) -> Result<Loaded, Command
         _directories: Directories::default(),
         programs,
     })
-}
-
-/// Makes the plan of an exec. What there is to see in its sandbox was said when that was made: directories of the
-/// configuration that is found now are nothing to it.
-pub(crate) fn for_exec(
-    ui: &Ui,
-    context: &Context,
-    request: &PlanRequest,
-    argv: Vec<OsString>,
-    of_proxy: &[EnvEntry],
-) -> Result<Loaded, CommandError> {
-    let Rules { file, searched, policy, ignored, asked, mut directories, programs, .. } =
-        rules(context, request, argv, &mut |_| ())?;
-    let has = |variable: &Variable| {
-        let entry = [variable.name.as_bytes(), b"=", variable.value.as_bytes()].concat();
-        of_proxy.iter().any(|other| **other == entry)
-    };
-    let has_token = |secret: &Secret| {
-        let start = [secret.env_var.as_bytes(), b"="].concat();
-        of_proxy.iter().any(|other| other.starts_with(&start))
-    };
-    let is_usable = |route: &Route| route.variables.iter().all(has) && route.credential.iter().all(has_token);
-    let unusable = policy.routes().iter().filter(|route| !is_usable(route));
-    let unusable: Vec<_> = unusable.map(|route| route.name.as_str()).collect();
-    if !unusable.is_empty() {
-        ui.warning(format_args!(
-            "secrets in proxy mode belong to a sandbox from its start: this one has none for {}",
-            unusable.join(", ")
-        ));
-    }
-    let policy = policy.for_exec();
-    let name = request.name.clone().unwrap_or_default();
-    let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, &programs, name))?;
-    let config = file.map(|file| file.candidate.path);
-    Ok(Loaded { plan, config, project: None, ignored, asked, searched, _directories: directories, programs })
 }
 
 /// What all settings make together.

@@ -268,8 +268,7 @@ impl Running {
                 | Request::Prepare { .. }
                 | Request::Mount(_)
                 | Request::LeaveHost
-                | Request::Start(_)
-                | Request::Exec(_),
+                | Request::Start(_),
             )) => {}
             Ok(None) | Err(_) => {
                 self.session = None;

@@ -352,8 +352,7 @@ fn supervise(
                         | Request::Prepare { .. }
                         | Request::Mount(_)
                         | Request::LeaveHost
-                        | Request::Start(_)
-                        | Request::Exec(_),
+                        | Request::Start(_),
                     )
                     | None,
                 )

@@ -197,6 +197,10 @@ impl Staying {
             ending: None,
             is_paused: false,
         };
+        if staying.stay.attachment == Attachment::Attached {
+            // Before the command can say that it runs: whoever has seen it looks for its sandbox.
+            staying.note(StayNote::Stays).map_err(failed(Step::Fork))?;
+        }
         if let Some(command) = command {
             let (ours, theirs) = ControlSocket::pair().map_err(failed(Step::Fork))?;
             staying
@@ -257,10 +261,7 @@ impl Staying {
     /// Serves clients until the sandbox ends. The returned code is the exit status of this process.
     pub(super) fn serve(mut self, mut control: ControlSocket) -> io::Result<u8> {
         match self.stay.attachment {
-            Attachment::Attached => {
-                self.note(StayNote::Stays)?;
-                self.client = Some(control);
-            }
+            Attachment::Attached => self.client = Some(control),
             Attachment::Detached => {
                 // Until the client has noted that there is such a sandbox, this process ends with it: nobody would find it. From then on
                 // it does not, and says so where others look: who is killed in between leaves a sandbox that runs or none.
@@ -399,7 +400,8 @@ impl Staying {
             return Some(EndCause::Idle);
         }
         // What was requested to end has the time to; a sandbox ends with its first command at once.
-        self.ending.filter(|cause| matches!(cause, EndCause::Command(_)) || self.children.is_empty())
+        let is_done = self.children.is_empty() && self.first.is_none();
+        self.ending.filter(|cause| matches!(cause, EndCause::Command(_)) || is_done)
     }
 
     /// Accepts a connection of the owner's. The agent cannot name the socket; one that comes from inside all the same is closed.

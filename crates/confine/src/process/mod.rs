@@ -1,7 +1,6 @@
 //! Processes inside: how a command is executed, supervised and reaped, and what it is connected with.
 
 pub mod command;
-pub mod exec_session;
 pub mod reap;
 pub(crate) mod start;
 pub mod stdio;

@@ -5,8 +5,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::process::terminal;
-
 /// Replaces one standard stream, by its number.
 pub(crate) fn replace_one(number: usize, stream: BorrowedFd<'_>) -> Result<(), Errno> {
     match number {
@@ -20,15 +18,6 @@ pub(crate) fn replace_one(number: usize, stream: BorrowedFd<'_>) -> Result<(), E
 /// Replaces the standard streams by these.
 pub(crate) fn replace(streams: &[OwnedFd]) -> Result<(), Errno> {
     streams.iter().enumerate().try_for_each(|(number, stream)| replace_one(number, stream.as_fd()))
-}
-
-/// Replaces the standard streams by these, and makes the one that is a terminal the controlling terminal of this session.
-pub fn replace_with_terminal(streams: &[OwnedFd], terminal: Option<u8>) -> Result<(), Errno> {
-    replace(streams)?;
-    match terminal.and_then(|number| streams.get(usize::from(number))) {
-        Some(stream) => terminal::set_controlling(stream.as_fd()),
-        None => Ok(()),
-    }
 }
 
 /// Replaces the standard streams by `/dev/null`.

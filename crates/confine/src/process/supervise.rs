@@ -8,7 +8,7 @@
 use std::convert::Infallible;
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::str::FromStr;
 
 use nix::sys::signal::{SigSet, Signal};
@@ -20,15 +20,12 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 
-use super::exec_session::ExecSession;
 use super::reap::{self, Reaped};
 use super::stdio;
 use crate::lockdown::Machine;
-use crate::protocol::{Request, Shortage};
-use crate::{capabilities, cgroup, sys};
+use crate::{capabilities, sys};
 
-/// The argument by which the program makes itself the supervisor: the agent's process, the pipe that lets it go on, and
-/// the socket of an exec session follow.
+/// The argument by which the program makes itself the supervisor: the agent's process and the pipe that lets it go on follow.
 pub const ARGUMENT: &str = "--supervise=";
 
 /// Exit code of whoever could not do its own work.
@@ -39,29 +36,22 @@ const FAILED: u8 = 125;
 pub struct Supervised {
     agent: i32,
     go: i32,
-    session: Option<i32>,
 }
 
 impl FromStr for Supervised {
     type Err = std::num::ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (agent, rest) = text.split_once(':').unwrap_or((text, ""));
-        let (go, session) = rest.split_once(':').map_or((rest, None), |(go, session)| (go, Some(session)));
-        Ok(Self { agent: agent.parse()?, go: go.parse()?, session: session.map(str::parse).transpose()? })
+        let (agent, go) = text.split_once(':').unwrap_or((text, ""));
+        Ok(Self { agent: agent.parse()?, go: go.parse()? })
     }
 }
 
 /// Forks. The new process calls `agent`, which executes the command or returns the exit code that says why not; this
-/// one becomes [`run`] of a fresh image, which reports to the exec `session` how the agent ends. Returns only what failed before there
-/// was an agent.
+/// one becomes [`run`] of a fresh image. Returns only what failed before there was an agent.
 ///
 /// This program must have one thread. On a real machine that is checked.
-pub fn fork_and_supervise(
-    machine: Machine,
-    session: Option<BorrowedFd<'_>>,
-    agent: impl FnOnce() -> u8,
-) -> io::Result<Infallible> {
+pub fn fork_and_supervise(machine: Machine, agent: impl FnOnce() -> u8) -> io::Result<Infallible> {
     // 1. This program, whatever becomes of its path.
     let itself = rustix::fs::open(c"/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
 
@@ -76,13 +66,10 @@ pub fn fork_and_supervise(
     };
     drop(wait);
 
-    // 4. A fresh image of this program. Only the pipe and the session go along: whatever else is open closes.
+    // 4. A fresh image of this program. Only the pipe goes along: whatever else is open closes.
     sys::close_from_on_exec(3)?;
-    for kept in std::iter::once(go.as_fd()).chain(session) {
-        fcntl_setfd(kept, FdFlags::empty())?;
-    }
-    let session = session.map_or_else(String::new, |session| format!(":{}", session.as_raw_fd()));
-    let argument = CString::new(format!("{ARGUMENT}{child}:{}{session}", go.as_raw_fd()))?;
+    fcntl_setfd(&go, FdFlags::empty())?;
+    let argument = CString::new(format!("{ARGUMENT}{child}:{}", go.as_raw_fd()))?;
     let arguments = [c"entrypoint", &argument];
     Err(match machine {
         Machine::Real => sys::execute_file(itself.as_fd(), &arguments).into(),
@@ -107,10 +94,6 @@ pub fn run(supervised: Supervised) -> io::Result<u8> {
     capabilities::not_dumpable().map_err(io::Error::other)?;
     rustix::thread::set_name(c"entrypoint")?;
     let go = sys::duplicate_inherited(supervised.go)?;
-    let mut session = supervised.session.map(sys::duplicate_inherited).transpose()?.map(ExecSession::from);
-    let mut listens = true;
-    // What was killed before is not this command's.
-    let killed_before = session.as_ref().map(|_| cgroup::oom_kills());
 
     // 2. Orphans come to PID 1 by themselves, and to another process only if it asks.
     let first = getpid().as_raw() == 1;
@@ -135,23 +118,14 @@ pub fn run(supervised: Supervised) -> io::Result<u8> {
     drop(go);
 
     loop {
-        // A client that is gone says nothing more.
-        listens = wait(&signals, session.as_mut().filter(|_| listens), supervised.agent)?;
+        rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(&signals, PollFlags::IN)], None))?;
         let Some(signal) = signals.read_signal()? else { continue };
         match i32::try_from(signal.ssi_signo) {
             Ok(libc::SIGCHLD) => {
                 // One signal may stand for many children: the reaper asks until there is none.
                 loop {
                     match reap::reap(supervised.agent) {
-                        Reaped::Agent(ending) => {
-                            if let Some(session) = &mut session {
-                                if killed_before.is_some_and(|before| cgroup::oom_kills() > before) {
-                                    session.short(Shortage::Memory);
-                                }
-                                session.ended(ending);
-                            }
-                            return Ok(ending.exit_code());
-                        }
+                        Reaped::Agent(ending) => return Ok(ending.exit_code()),
                         Reaped::All => break,
                         Reaped::Some => {}
                     }
@@ -164,40 +138,6 @@ pub fn run(supervised: Supervised) -> io::Result<u8> {
             Err(_) => {}
         }
     }
-}
-
-/// Waits for a signal or for a request, and carries that out. Returns whether the client may send more.
-fn wait(signals: &SignalFd, session: Option<&mut ExecSession>, agent: i32) -> io::Result<bool> {
-    let signal = PollFd::new(signals, PollFlags::IN);
-    let Some(session) = session else {
-        rustix::io::retry_on_intr(|| poll(&mut [signal.clone()], None))?;
-        return Ok(false);
-    };
-    let mut ready = [signal, PollFd::from_borrowed_fd(session.as_fd(), PollFlags::IN)];
-    rustix::io::retry_on_intr(|| poll(&mut ready, None))?;
-    if ready[1].revents().is_empty() {
-        return Ok(true);
-    }
-    match session.receive() {
-        Ok(Some(Request::Signal(signal))) => reap::signal_group(agent, signal),
-        Ok(Some(Request::Kill)) => reap::kill_descendants()?,
-        Ok(Some(
-            Request::TerminalReady
-            | Request::Leave
-            | Request::Wait(_)
-            | Request::Prepare { .. }
-            | Request::Mount(_)
-            | Request::LeaveHost
-            | Request::Start(_)
-            | Request::Exec(_),
-        )) => {}
-        // A command whose client is gone ends with it.
-        Ok(None) | Err(_) => {
-            reap::kill_descendants()?;
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Runs the agent's process until its command: in its own group, and when the supervisor is ready. Returns the exit code

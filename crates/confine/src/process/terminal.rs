@@ -1,14 +1,12 @@
 //! Terminals: the agent has one of its own, a pty of the devpts of whoever opens it. PID 1 opens one inside, so that its name means
 //! something there; the client opens one outside, so that nobody inside has a name for it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-
-use crate::sys;
 
 /// Both sides of a new pty.
 #[derive(Debug)]
@@ -17,14 +15,6 @@ pub struct Pty {
     pub master: OwnedFd,
     /// What the agent calls its terminal.
     pub slave: OwnedFd,
-}
-
-/// Makes a terminal that was opened outside the controlling terminal of this process, which becomes a session leader.
-pub(crate) fn set_controlling(stream: BorrowedFd<'_>) -> Result<(), Errno> {
-    if !sys::leads_session() {
-        rustix::process::setsid()?;
-    }
-    rustix::process::ioctl_tiocsctty(stream)
 }
 
 /// Opens a pty of the given rows and columns.

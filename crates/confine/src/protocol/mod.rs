@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 mod egress;
 mod egress_request;
 mod ending;
-mod exec;
 mod files;
 mod init_spec;
 mod mount_plan;
@@ -27,7 +26,6 @@ pub use self::egress_request::{
     RuleInForce, UnreachedHost,
 };
 pub use self::ending::Ending;
-pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::files::{FileEvent, FileRequest, Links};
 pub use self::init_spec::{
     CommandSpec, EnvEntry, Expectations, ExpectedMount, Grant, HostSpec, InitSpec, Interception, KillSource,
@@ -58,12 +56,6 @@ pub const RENDEZVOUS_ARGUMENT: &str = "--rendezvous";
 
 /// The name of the client's socket in that directory.
 pub const RENDEZVOUS_SOCKET: &str = "control";
-
-/// The argument of an exec in a container, whose client listens at the [`Rendezvous`] in [`RENDEZVOUS_VARIABLE`].
-pub const EXEC_ARGUMENT: &str = "--exec";
-
-/// The variable with the [`Rendezvous`] of an exec.
-pub const RENDEZVOUS_VARIABLE: &str = "SANDBOX_CLIENT";
 
 /// The argument of the supervisor of a sandbox without isolation. Its standard input is the control socket.
 pub const HOST_ARGUMENT: &str = "--host";
@@ -96,8 +88,6 @@ pub enum Request {
     /// What to run, and how it is confined. Descriptors: the trees of its mount plan, then cgroup v1 `tasks` files to enter. With
     /// an allow-list of hosts the last one is the socket to the egress proxy, see [`ListenerSource`].
     Start(Box<InitSpec>),
-    /// What to run in a container that runs already. Descriptors: the three standard streams.
-    Exec(Box<ExecSpec>),
     /// The agent's terminal has the modes and the size of the client's.
     TerminalReady,
     /// Sends a signal to the agent's process group.

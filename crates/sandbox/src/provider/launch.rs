@@ -3,10 +3,9 @@
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use confine::protocol::{Attachment, EnvEntry};
+use confine::protocol::Attachment;
 use policy::plan::Plan;
 
-use super::container::find::FoundSandbox;
 use super::native::early::EarlyInit;
 use crate::engine;
 use crate::host::identity::Identity;
@@ -123,24 +122,6 @@ impl Launched {
     pub(crate) fn ended(outcome: Outcome) -> Self {
         Self::Ended(Box::new(outcome))
     }
-}
-
-/// An exec in a sandbox that runs, as the caller requests it.
-pub struct Exec<'a> {
-    pub plan: &'a Plan,
-    pub sandbox: &'a FoundSandbox,
-    /// Who calls: under sudo the user behind it.
-    pub caller: Identity,
-    /// Reads the values of the plan's secrets. Called once at most.
-    pub secrets: &'a mut secrets::SecretReader<'a>,
-    /// What every command of the sandbox has in its environment because of its egress proxy.
-    pub variables: Vec<EnvEntry>,
-    /// Where the standard streams lead.
-    pub streams: Stdio,
-    /// Notified of what happens while the command runs.
-    pub notice: &'a mut dyn FnMut(Notice),
-    /// The process that the command is to end with.
-    pub parent: Option<&'a Parent>,
 }
 
 /// Whose sandboxes have ended, and what leads to those that engines had.

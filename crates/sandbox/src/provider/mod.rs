@@ -4,11 +4,11 @@ use std::path::Path;
 
 use policy::plan::{Plan, Provider};
 
-use self::launch::{EndedSandboxes, Exec, Fill, Filled, Launch, Launched, StayLaunch};
+use self::launch::{EndedSandboxes, Fill, Filled, Launch, Launched, StayLaunch};
 use crate::host::identity::Identity;
 use crate::session::boundaries;
 use crate::session::error::StartError;
-use crate::session::outcome::{Notice, Outcome};
+use crate::session::outcome::Notice;
 use crate::state::directory::StateDir;
 use crate::state::record::Runs;
 
@@ -22,11 +22,6 @@ mod masks;
 mod mount_plan;
 pub mod native;
 mod staying;
-
-/// Runs the command of a plan in a sandbox that runs already.
-pub fn exec(exec: Exec<'_>) -> Result<Outcome, StartError> {
-    container::exec::run(exec)
-}
 
 /// Clears up after sandboxes that have ended: what their agents made that would run on the host is moved aside. Whoever starts
 /// the next one does the same.

@@ -76,11 +76,12 @@ impl Ended {
 }
 
 /// What it means that the other side is gone, and has not said how the command has ended.
-pub(crate) enum Gone<'a> {
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Gone {
     /// PID 1 was killed, and everything with it.
     Sandbox,
-    /// The entrypoint of an exec was, and this returns how the command ended.
-    Exec(&'a dyn Fn() -> Result<End, StartError>),
+    /// The supervisor of an exec was, and PID 1 has ended what it was for.
+    Exec,
 }
 
 /// A sandbox, or an exec in one, that is being watched.
@@ -93,7 +94,7 @@ pub(crate) struct Watch<'a> {
     /// The agent's terminal, where that is there already.
     pub(crate) relay: Option<Relay>,
     /// Who is on the other side.
-    pub(crate) gone: Gone<'a>,
+    pub(crate) gone: Gone,
     pub(crate) timeout: Option<Duration>,
     /// The deadline that is enforced inside, beside the command.
     pub(crate) timeout_inside: Option<Duration>,
@@ -454,8 +455,8 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
         if state.end.is_none() {
             (watch.end)();
             // Nobody out here can end what does not listen in there.
-            if let Gone::Exec(exit) = &watch.gone {
-                state.end = Some(exit()?);
+            if watch.gone == Gone::Exec {
+                state.end = Some(End::Signaled(Signal::SIGKILL as i32));
             }
         }
     }
@@ -529,7 +530,7 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             state.usage = Some(usage);
             Ok(())
         }
-        Some(Event::Ready) if matches!(watch.gone, Gone::Exec(_)) => {
+        Some(Event::Ready) if watch.gone == Gone::Exec => {
             state.accepted = true;
             Ok(())
         }
@@ -541,8 +542,8 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             Ok(())
         }
         None if state.started || state.accepted => {
-            if let Gone::Exec(exit) = &watch.gone {
-                state.end = Some(exit()?);
+            if watch.gone == Gone::Exec {
+                state.end = Some(End::Signaled(Signal::SIGKILL as i32));
                 return Ok(());
             }
             // Its socket closes before everything inside has ended, and nobody else would end one that has only closed

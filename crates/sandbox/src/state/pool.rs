@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-use policy::plan::{Plan, Provider};
+use policy::plan::Provider;
 use serde::{Deserialize, Serialize};
 
 use crate::host::clock::now;
@@ -44,7 +44,6 @@ const MAX_STARTS: usize = 1000;
 const RECORD: &str = "record.json";
 const ALIVE: &str = "alive";
 const CONTROL: &str = "control";
-const CLAIM: &str = "claim.json";
 
 /// The form of a record. It goes up whenever what one holds means something else.
 pub type WarmVersion = Version<1>;
@@ -71,22 +70,6 @@ pub struct WarmRecord {
     pub(crate) agent: Identity,
     /// PID 1, as the process that made it saw it; 0 where it has no number that is known there.
     pub(crate) pid: i32,
-}
-
-/// What a client has a sandbox for that it has taken.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Claim {
-    /// The name of the sandbox.
-    pub(crate) name: String,
-    /// Where its first command starts.
-    pub(crate) workdir: String,
-}
-
-impl Claim {
-    /// Returns that of a sandbox of this plan.
-    pub(crate) fn of(plan: &Plan) -> Self {
-        Self { name: plan.name.clone(), workdir: plan.agent.workdir.to_string_lossy().into_owned() }
-    }
 }
 
 /// Whether a sandbox was made ahead.
@@ -235,22 +218,6 @@ impl Pool {
         Ok(false)
     }
 
-    /// Finds living sandboxes that were taken under this name, with where their first command started.
-    pub(crate) fn taken_as(&self, name: &str) -> Result<Vec<(RunId, String)>, StateError> {
-        let taken = self.taken()?;
-        let mut found = Vec::new();
-        for id in ids(&taken)? {
-            let Some(directory) = taken.existing_within(id.as_str())? else { continue };
-            let claim = directory.read(CLAIM)?.and_then(|text| serde_json::from_slice::<Claim>(&text).ok());
-            if let Some(claim) = claim.filter(|claim| claim.name == name) {
-                if is_held(&directory)? {
-                    found.push((id, claim.workdir));
-                }
-            }
-        }
-        Ok(found)
-    }
-
     /// Removes the files of those that have ended, and returns which they were.
     pub(crate) fn sweep(&self) -> Result<Vec<RunId>, StateError> {
         let _members = self.0.lock(MEMBERS)?;
@@ -367,11 +334,6 @@ impl TakenWarm<'_> {
         self.directory.speak(CONTROL, |stream| stream)
     }
 
-    /// Notes what it is used for.
-    pub(crate) fn claim(&self, claim: &Claim) -> Result<(), StateError> {
-        self.directory.write(CLAIM, &serde_json::to_vec(claim).unwrap_or_default())
-    }
-
     /// Returns how long it has waited, in seconds.
     pub(crate) fn age(&self) -> u64 {
         now().saturating_sub(self.record.created)
@@ -442,11 +404,9 @@ mod tests {
         new.add(&record(&id, "a", 1)).unwrap();
         // Both have seen it before either moves it.
         let [first, second] = [(); 2].map(|()| pool.waiting(&id).unwrap().unwrap());
-        let taken = pool.move_away(first.0, first.1).unwrap();
+        let _taken = pool.move_away(first.0, first.1).unwrap();
         assert!(pool.move_away(second.0, second.1).is_none());
         assert!(pool.lives(&id).unwrap());
-        taken.claim(&Claim { name: "box".to_owned(), workdir: "/w".to_owned() }).unwrap();
-        assert_eq!(pool.taken_as("box").unwrap(), [(id, "/w".to_owned())]);
     }
 
     #[test]
@@ -475,21 +435,6 @@ mod tests {
             remove(&pool.0, &id, &directory).unwrap();
         }
         assert!(ids(&pool.0).unwrap().is_empty());
-    }
-
-    #[test]
-    fn what_was_taken_is_found_by_the_name_that_it_got() {
-        let (_top, pool) = pool();
-        let id = RunId::generate().unwrap();
-        let new = pool.begin(&id).unwrap();
-        let _held = new.alive.as_fd().try_clone_to_owned().unwrap();
-        new.add(&record(&id, "a", 1)).unwrap();
-        let taken = pool.take(&PoolKey("a".to_owned())).unwrap().unwrap();
-        taken.claim(&Claim { name: "box".to_owned(), workdir: "/w".to_owned() }).unwrap();
-        assert_eq!(pool.taken_as("box").unwrap(), [(id, "/w".to_owned())]);
-        assert!(pool.taken_as("other").unwrap().is_empty());
-        drop(taken);
-        assert!(pool.taken_as("box").unwrap().is_empty());
     }
 
     #[test]

@@ -9,15 +9,6 @@ use policy::config::schema::KEYS;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyFlags(pub(crate) Vec<(&'static Key, Vec<String>)>);
 
-impl KeyFlags {
-    /// Adds a key as if it had been typed.
-    pub(crate) fn and(mut self, path: &str, text: Option<String>) -> Self {
-        let key = KEYS.iter().find(|key| key.path == path);
-        self.0.extend(key.zip(text).map(|(key, text)| (key, vec![text])));
-        self
-    }
-}
-
 impl Args for KeyFlags {
     fn augment_args(command: Command) -> Command {
         command.args(KEYS.iter().filter_map(flag))

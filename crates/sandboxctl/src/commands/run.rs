@@ -37,7 +37,7 @@ use tracing::{debug, info};
 
 use super::egress::Asker;
 use super::{git_config, not_found};
-use crate::cli::{CreateArgs, Format, LifeArgs, RunArgs, ShowArgs};
+use crate::cli::{CreateArgs, Format, LifeArgs, PlanRequest, RunArgs, ShowArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
@@ -71,16 +71,19 @@ pub(crate) fn run(
     let asker = args.ask.then(|| Asker::find(ui)).transpose()?;
     let parent = self::parent(args.life, parent)?;
     let passed = PassedDescriptor::inherited(&args.pass.numbers)?;
-    let is_named = args.request.name.is_some();
-    let mut early = Early::new(ui, &context, &args.show);
+    let stay = named(&args.request);
+    let mut early = Early::new(ui, &context, &args.request, &args.show);
     let mut loaded =
         load::plan(ui, &context, &args.request, args.argv, &mut |provider| early.on_known(provider))?;
     let early = early.init;
     loaded.plan.agent.pass_fd = args.pass.numbers;
-    // Others find it by its name, and by no other.
-    let stay = is_named.then_some(Stay { plan: ATTACHED, replaces: None });
     let start = Start { early, passed, parent: parent.as_ref(), asker: asker.as_ref(), stay };
     carry_out(ui, context, loaded, start, &args.show)
+}
+
+/// Returns how others find a sandbox that ends with this process: by the name that was asked for, if any was.
+pub(super) fn named(request: &PlanRequest) -> Option<Stay> {
+    request.name.as_ref().map(|_| Stay { plan: ATTACHED, replaces: None })
 }
 
 /// Runs the command in a sandbox that stays until it has ended.
@@ -206,9 +209,15 @@ pub(super) struct Early<'a> {
 }
 
 impl<'a> Early<'a> {
-    pub(super) fn new(ui: &Ui, context: &'a Context, show: &ShowArgs) -> Self {
-        // Of a plan that is only shown nothing is started, and what captures output depends on the plan.
-        let is_wanted = !show.dry_run && stdio(ui) == Stdio::Inherit;
+    pub(super) fn new(ui: &Ui, context: &'a Context, request: &PlanRequest, show: &ShowArgs) -> Self {
+        let has_terminal = || {
+            let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+            streams.into_iter().any(rustix::termios::isatty)
+        };
+        // Of a plan that is only shown nothing is started, and what captures output depends on the plan. A terminal is opened out here where
+        // others may run commands beside the first one.
+        let is_wanted =
+            !show.dry_run && stdio(ui) == Stdio::Inherit && (request.name.is_none() || !has_terminal());
         Self { is_wanted, context, init: None }
     }
 

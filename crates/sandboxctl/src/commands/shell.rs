@@ -26,13 +26,15 @@ pub(crate) fn shell(
     if let Some(name) = &args.sandbox {
         return in_sandbox(ui, context, parent.as_ref(), passed, args, name);
     }
-    let mut early = super::run::Early::new(ui, &context, &args.show);
+    let mut early = super::run::Early::new(ui, &context, &args.request, &args.show);
     let mut loaded =
         load::plan(ui, &context, &args.request, login_shell(), &mut |provider| early.on_known(provider))?;
     loaded.plan.agent.argv = shell_of(loaded.plan.provider);
     let early = early.init;
     loaded.plan.agent.pass_fd.clone_from(&args.pass.numbers);
-    let start = super::run::Start { early, passed, parent: parent.as_ref(), ..super::run::Start::default() };
+    let stay = super::run::named(&args.request);
+    let start =
+        super::run::Start { early, passed, parent: parent.as_ref(), stay, ..super::run::Start::default() };
     super::run::carry_out(ui, context, loaded, start, &args.show)
 }
 

@@ -2,20 +2,16 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::Shutdown;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::answers::error;
 use crate::environment::made_of_the_image;
 use crate::everywhere;
-use crate::machine::{Caller, Runner};
+use crate::machine::{Caller, Runner, callers};
 use crate::place::Place;
 use crate::program;
 use crate::ready;
@@ -44,6 +40,12 @@ impl First {
     }
 }
 
+/// Every caller with everything that isolates its sandboxes here.
+pub(crate) fn isolated(test: &str) -> Vec<(Caller, Runner)> {
+    let native = callers(test).into_iter().map(|caller| (caller, Runner::Native));
+    native.chain(everywhere(test)).collect()
+}
+
 /// Flags, a command, the exit code, and the error where there is one.
 type Case = (&'static [&'static str], &'static [&'static str], i32, Option<&'static str>);
 
@@ -60,12 +62,13 @@ fn name(what: &str) -> String {
 
 #[test]
 fn a_sandbox_is_found_by_its_name_alone() {
-    for (caller, runner) in everywhere("names of sandboxes") {
+    for (caller, runner) in isolated("names of sandboxes") {
         let place = Place::on(caller, runner);
         let name = name("f");
-        let first = First::named(&place, &name);
-        // Neither the provider of this project nor what may be shared of this directory matters.
-        place.write("workspace/sandbox.toml", "provider = \"native\"\n[env]\nset = { GIVEN = \"1\" }\n");
+        let flags = ["--name", &name, "-e", "GIVEN=1"];
+        let first = First::start(place.inside(&flags, &["sh", "-c", "echo ready; cat"]));
+        // It keeps what it was made with, whatever is configured here by now.
+        place.write("workspace/sandbox.toml", "provider = \"local\"\n[env]\nset = { GIVEN = \"2\" }\n");
         for name in [name.clone(), format!("sandboxctl-{name}")] {
             let output =
                 anywhere(&place, &[&name], &["sh", "-c", "echo $GIVEN; touch by-exec"]).output().unwrap();
@@ -86,26 +89,26 @@ fn a_sandbox_is_found_by_its_name_alone() {
         for written in ["by-exec", "from-home"] {
             assert!(place.workspace().join(written).exists(), "{written} in {runner:?} by {caller:?}");
         }
-        // Somebody who asks another engine is not given this one.
+        // Somebody who asks another provider is not given this one, and when it has ended there is none.
         let other = if runner == Runner::Podman { "docker" } else { "podman" };
-        let output = anywhere(&place, &["--provider", other, &name], &["true"]).output().unwrap();
-        assert!(
-            [69, 125].contains(&output.status.code().unwrap()),
-            "in {runner:?} by {caller:?}: {output:?}"
-        );
+        let refused = |flags: &[&str]| {
+            let flags = [&["--format=json"], flags, &[name.as_str()]].concat();
+            let output = anywhere(&place, &flags, &["true"]).output().unwrap();
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(
+                answer["error"]["code"], "sandbox.not_found",
+                "in {runner:?} by {caller:?}: {answer:#}"
+            );
+        };
+        refused(&["--provider", other]);
         first.end();
-
-        let output = anywhere(&place, &["--format=json", &name], &["true"]).output().unwrap();
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(answer["error"]["code"], "sandbox.not_found", "{answer:#}");
-        let message = answer["error"]["message"].as_str().unwrap();
-        assert!(message.contains("docker") && message.contains("podman"), "{message}");
+        refused(&[]);
     }
 }
 
 #[test]
 fn a_second_command_starts_where_the_first_one_did() {
-    for (caller, runner) in everywhere("the directory of an exec") {
+    for (caller, runner) in isolated("the directory of an exec") {
         let place = Place::on(caller, runner);
         let name = name("w");
         fs::create_dir_all(place.workspace().join("sub/below")).unwrap();
@@ -129,37 +132,24 @@ fn a_second_command_starts_where_the_first_one_did() {
 }
 
 #[test]
-fn sandboxes_of_one_name_are_distinguished_by_the_provider() {
-    for (caller, runner) in everywhere("names in two engines") {
+fn one_name_is_that_of_one_sandbox_whichever_engine_runs_it() {
+    for (caller, runner) in isolated("names in two engines") {
         // Whoever is root may use both without further ado.
         if (caller, runner) != (Caller::Root, Runner::Docker) {
             continue;
         }
         let place = Place::on(caller, runner);
         let name = name("two");
+        let first = First::named(&place, &name);
         let other = Place::on(caller, Runner::Podman);
-        let second = |place: &Place, flags: &[&str]| {
-            let mut command = anywhere(place, flags, &["true"]);
-            command.env("XDG_STATE_HOME", place.home().join("state"));
-            command
-        };
-        let first = |of: &Place| {
-            let mut command = of.inside(&["--name", &name], &["sh", "-c", "echo ready; cat"]);
-            command.env("XDG_STATE_HOME", place.home().join("state"));
-            First::start(command)
-        };
-        let both = [first(&place), first(&other)];
-        let output = second(&place, &[&name]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(125), "{said}");
-        assert!(said.contains("docker and podman") && said.contains("--provider"), "{said}");
-        for provider in ["docker", "podman"] {
-            let output = second(&place, &["--provider", provider, &name]).output().unwrap();
-            assert!(output.status.success(), "{provider}: {output:?}");
-        }
-        for first in both {
-            drop(first.end());
-        }
+        let mut second = other.inside(&["--name", &name, "--format=json"], &["true"]);
+        let output = second.env("XDG_STATE_HOME", place.home().join(".local/state")).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["error"]["code"], "sandbox.name_in_use", "{answer:#}");
+        first.end();
+        let mut again = other.inside(&["--name", &name], &["true"]);
+        let output = again.env("XDG_STATE_HOME", place.home().join(".local/state")).output().unwrap();
+        assert!(output.status.success(), "the control: {output:?}");
     }
 }
 
@@ -173,7 +163,7 @@ except BlockingIOError:
     pass
 ";
     let script = r#"printf '"$@"\necho between\n"$@"\necho end\n' | bash -s "$@""#;
-    for (caller, runner) in everywhere("execs in pipelines") {
+    for (caller, runner) in isolated("execs in pipelines") {
         let place = Place::on(caller, runner);
         let name = name("pipe");
         let first = First::named(&place, &name);
@@ -194,7 +184,7 @@ except BlockingIOError:
 
 #[test]
 fn a_state_directory_may_be_spelled_in_any_way() {
-    for (caller, runner) in everywhere("state directories") {
+    for (caller, runner) in isolated("state directories") {
         let place = Place::on(caller, runner);
         place.write("state/a/file", "");
         symlink(place.path("state"), place.path("link")).unwrap();
@@ -214,7 +204,7 @@ fn a_state_directory_may_be_spelled_in_any_way() {
 
 #[test]
 fn what_fails_before_the_command_is_not_the_commands() {
-    for (caller, runner) in everywhere("ends of execs") {
+    for (caller, runner) in isolated("ends of execs") {
         let place = Place::on(caller, runner);
         let name = name("x");
         let first = First::named(&place, &name);
@@ -262,35 +252,8 @@ fn what_fails_before_the_command_is_not_the_commands() {
 }
 
 #[test]
-fn nobody_inside_learns_what_the_client_believes() {
-    for (caller, runner) in everywhere("the line to the client") {
-        let place = Place::on(caller, runner);
-        let name = name("l");
-        let first = First::named(&place, &name);
-        // The socket has a name that everybody may read; the word behind it stands nowhere.
-        let script = "ls /sandboxctl-*; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; \
-                      ls -l /proc/self/fd";
-        let output = place.outside(&place.words("exec", &[&name], &["sh", "-c", script])).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let socket = said.lines().find(|line| line.starts_with("exec-"));
-        let socket = socket.unwrap_or_else(|| panic!("the control, in {runner:?} by {caller:?}: {output:?}"));
-        assert!(
-            !said.contains(&format!("{socket}:")) && !said.contains("SANDBOX_CLIENT"),
-            "in {runner:?} by {caller:?}: {said}"
-        );
-        assert!(!said.contains("socket:"), "in {runner:?} by {caller:?}: {said}");
-        // And the socket goes with the command.
-        let words = place.words("exec", &[&name], &["sh", "-c", "ls /sandboxctl-*"]);
-        let output = place.outside(&words).output().unwrap();
-        let sockets = String::from_utf8_lossy(&output.stdout).matches("exec-").count();
-        assert_eq!(sockets, 1, "in {runner:?} by {caller:?}: {output:?}");
-        first.end();
-    }
-}
-
-#[test]
 fn a_command_that_is_stopped_on_a_terminal_goes_on() {
-    for (caller, runner) in everywhere("stopped commands") {
+    for (caller, runner) in isolated("stopped commands") {
         let place = Place::on(caller, runner);
         let name = name("z");
         let first = First::named(&place, &name);
@@ -325,7 +288,7 @@ fn a_command_that_is_stopped_on_a_terminal_goes_on() {
 
 #[test]
 fn the_end_of_the_sandbox_is_not_the_commands() {
-    for (caller, runner) in everywhere("sandboxes that end") {
+    for (caller, runner) in isolated("sandboxes that end") {
         let place = Place::on(caller, runner);
         let name = name("g");
         let first = First::named(&place, &name);
@@ -346,30 +309,8 @@ fn the_end_of_the_sandbox_is_not_the_commands() {
 }
 
 #[test]
-fn a_command_that_kills_our_program_has_not_ended_by_that() {
-    for (caller, runner) in everywhere("execs that kill") {
-        if runner != Runner::Docker {
-            continue;
-        }
-        let place = Place::on(caller, runner);
-        let name = name("k");
-        let first = First::named(&place, &name);
-        let words = place.words(
-            "exec",
-            &[&name],
-            &["sh", "-c", "exec >/dev/null 2>&1 </dev/null; kill -9 $PPID; exec sleep 1000"],
-        );
-        let output = place.outside(&words).output().unwrap();
-        first.end();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(125), "by {caller:?}: {said}");
-        assert!(said.contains("may still run"), "by {caller:?}: {said}");
-    }
-}
-
-#[test]
 fn what_an_exec_has_left_behind_ends_with_the_sandbox() {
-    for (caller, runner) in everywhere("what execs leave behind") {
+    for (caller, runner) in isolated("what execs leave behind") {
         let place = Place::on(caller, runner);
         let name = name("b");
         let first = First::named(&place, &name);
@@ -407,96 +348,67 @@ fn what_the_image_wants_of_its_own_is_no_more_writable_than_for_the_first() {
 }
 
 #[test]
-fn an_engine_that_is_gone_is_not_the_end_of_the_command() {
-    for (caller, runner) in everywhere("engines that go") {
-        // Whose the engine is, shows who serves its socket: here that is whoever runs the tests.
-        if (caller, runner) != (Caller::Root, Runner::Docker) {
-            continue;
-        }
+fn an_exec_asks_no_engine() {
+    for (caller, runner) in everywhere("execs without an engine") {
         let place = Place::on(caller, runner);
         let name = name("d");
         let first = First::named(&place, &name);
-        let relay = SocketRelay::open(&place);
-        let words = place.words("exec", &[&name], &["sh", "-c", "echo ready; cat; exit 7"]);
-        let mut second = place
-            .outside(&words)
-            .env("DOCKER_HOST", relay.address())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(second.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "the control");
-        relay.close();
-        // What the command says and how it ends does not come by way of the engine.
-        writeln!(second.stdin.as_mut().unwrap(), "more").unwrap();
-        drop(second.stdin.take());
-        let output = second.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.stdout.as_slice(), output.status.code()), (&b"more\n"[..], Some(7)), "{said}");
-        first.end();
-
-        // One that does not start the command at all says so in words of its own.
-        let first = First::named(&place, &name);
-        let container = format!("sandboxctl-{name}");
-        assert!(place.command(&["docker", "pause", &container]).output().unwrap().status.success());
-        let code = error(&mut place.outside(&place.words("exec", &["--format=json", &name], &["true"])));
-        assert!(place.command(&["docker", "unpause", &container]).output().unwrap().status.success());
-        assert_eq!(code, "engine.failed");
+        let words = place.words("exec", &[&name], &["sh", "-c", "cat; exit 7"]);
+        let mut exec = place.outside(&words);
+        for variable in ["DOCKER_HOST", "CONTAINER_HOST"] {
+            exec.env(variable, "unix:///nonexistent");
+        }
+        let output = exec.output().unwrap();
+        assert_eq!(output.status.code(), Some(7), "in {runner:?} by {caller:?}: {output:?}");
         first.end();
     }
 }
 
-/// A socket that leads to Docker's, until it is closed.
-struct SocketRelay {
-    path: std::path::PathBuf,
-    open: Arc<Mutex<Vec<UnixStream>>>,
-}
+#[test]
+fn what_works_on_a_sandbox_that_stays_works_on_a_run_that_has_a_name() {
+    for (caller, runner) in isolated("verbs for runs") {
+        let place = Place::on(caller, runner);
+        let what = format!("{runner:?} by {caller:?}");
+        let name = name("v");
+        let ours = |words: &[&str]| {
+            let program = place.path("sandboxctl");
+            let output = place.outside(&[&[program.to_str().unwrap()], words].concat()).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            (output.status.code().unwrap(), said, String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let listed = || ours(&["ls", "--all"]).1.lines().any(|line| line.starts_with(&name));
+        let script =
+            "trap 'echo ended > /workspace/ended; exit 3' TERM; echo ready; while :; do sleep 0.1; done";
+        let start = || ready::start(&mut place.inside(&["--quiet", "--name", &name], &["sh", "-c", script]));
 
-impl SocketRelay {
-    fn open(place: &Place) -> Self {
-        let path = place.path("relay.sock");
-        let listener = UnixListener::bind(&path).unwrap();
-        let open = Arc::new(Mutex::new(Vec::new()));
-        let all = Arc::clone(&open);
-        std::thread::spawn(move || {
-            for caller in listener.incoming() {
-                let (caller, engine) =
-                    (caller.unwrap(), UnixStream::connect("/var/run/docker.sock").unwrap());
-                for stream in [&caller, &engine] {
-                    all.lock().unwrap().push(stream.try_clone().unwrap());
-                }
-                let (back, forth) = (caller.try_clone().unwrap(), engine.try_clone().unwrap());
-                std::thread::spawn(move || pass(caller, forth));
-                std::thread::spawn(move || pass(engine, back));
-            }
-        });
-        Self { path, open }
-    }
+        let mut run = start();
+        assert!(listed(), "{what}");
+        fs::write(place.workspace().join("file"), "content").unwrap();
+        let copied = ours(&["cp", &format!("{name}:/workspace/file"), "-"]);
+        assert!(copied.0 == 0 && copied.1.contains("content"), "{what}: {copied:?}");
+        assert_eq!(ours(&["pause", &name]).0, 0, "{what}");
+        assert!(ours(&["ls"]).1.contains("paused"), "{what}");
+        assert_eq!(ours(&["unpause", &name]).0, 0, "{what}");
+        let (code, _, said) = ours(&["rm", &name]);
+        assert!(code != 0 && said.contains("running"), "{what}: {said}");
+        // It is asked to end, and ends as it likes.
+        assert_eq!(ours(&["stop", &name]).0, 0, "{what}");
+        assert_eq!(run.wait().unwrap().code(), Some(3), "{what}");
+        assert!(place.workspace().join("ended").exists() && !listed(), "{what}");
 
-    fn address(&self) -> String {
-        format!("unix://{}", self.path.display())
-    }
+        let mut run = start();
+        assert_eq!(ours(&["rm", "--force", &name]).0, 0, "{what}");
+        assert_eq!(run.wait().unwrap().code(), Some(137), "{what}");
+        assert!(!listed(), "{what}");
 
-    fn close(&self) {
-        fs::remove_file(&self.path).unwrap();
-        for stream in self.open.lock().unwrap().iter() {
-            // One that has ended already is closed.
-            let _ = stream.shutdown(Shutdown::Both);
+        // Nothing keeps the name of one whose client was killed.
+        let mut run = start();
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let until = Instant::now() + PATIENCE;
+        while listed() {
+            assert!(Instant::now() < until, "{what}");
         }
+        start().kill().unwrap();
     }
-}
-
-/// Passes on what comes, and its end.
-fn pass(mut from: UnixStream, mut to: UnixStream) {
-    let mut buffer = [0; 4096];
-    while let Ok(length @ 1..) = from.read(&mut buffer) {
-        if to.write_all(&buffer[..length]).is_err() {
-            break;
-        }
-    }
-    // The other side may have gone before.
-    let _ = to.shutdown(Shutdown::Write);
 }

@@ -40,7 +40,7 @@ fn that_memory_has_run_out_for_an_exec_is_said() {
             let script = format!("head -c {size} /dev/zero | tail -n 1 >/dev/null");
             place.outside(&place.words("exec", &[&name], &["sh", "-c", &script])).output().unwrap()
         };
-        let warning = "warning: the limit of memory of the container was reached";
+        let warning = "warning: the limit of memory of 64m was reached";
         let [before, short, after] = ["1000", "500000000", "1000"].map(exec);
         let said = first.end();
         let what = format!("in {runner:?} by {caller:?}: {short:?}, {said}");

@@ -48,9 +48,6 @@ pub(super) const STATE: &str = "sandbox.state";
 /// The label with the name of the sandbox.
 pub(super) const NAME: &str = "sandbox.name";
 
-/// The label with the directory in which its first command starts, and others for which none is named.
-pub(super) const WORKDIR: &str = "sandbox.workdir";
-
 /// The label with the process that drives it.
 pub(super) const CLIENT: &str = "sandbox.client";
 
@@ -161,7 +158,6 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     arguments.pair("--name=", name(wanted));
     let more = [
         format!("{NAME}={}", plan.name),
-        format!("{WORKDIR}={}", plan.agent.workdir.to_string_lossy()),
         format!("{CLIENT}={}", wanted.client),
         format!("{LIFE}={}", wanted.life.label()),
         format!("sandbox.created={}", wanted.created),
@@ -538,7 +534,7 @@ mod tests {
                 "--rm", "--pull=never", "--init=false", "--no-healthcheck", "--user=1001:1002",
                 "--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--cgroupns=private",
                 "--network=none", "--memory=1048576b", "--memory-swap=1048576b", "--cpus=1.5", "--read-only",
-                "--runtime=runsc", "--label=sandbox.owner=1001", "--label=sandbox.workdir=/workspace",
+                "--runtime=runsc", "--label=sandbox.owner=1001",
             ] {
                 assert!(arguments.iter().any(|argument| argument == flag), "{flag} in {arguments:#?}");
             }

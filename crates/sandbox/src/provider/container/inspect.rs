@@ -23,12 +23,9 @@ const PODMANS: [&str; 3] = ["io.container.manager", "io.kubernetes.cri-o.TTY", "
 pub(crate) struct ContainerInspect {
     /// Docker's begins with a slash.
     name: String,
-    /// The image, by its digest.
-    image: String,
     #[serde(default)]
     mounts: Vec<ContainerMount>,
     state: ContainerState,
-    host_config: HostConfig,
     config: ContainerConfig,
 }
 
@@ -57,36 +54,14 @@ pub(super) enum ContainerPhase {
 struct ContainerMount {
     source: Option<PathBuf>,
     destination: String,
-    #[serde(default, rename = "RW")]
-    writable: bool,
-    #[serde(default)]
-    r#type: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct HostConfig {
-    tmpfs: Option<BTreeMap<String, String>>,
-    /// What was requested, and not by the image. Podman has none of it.
-    mounts: Option<Vec<RequestedMount>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct RequestedMount {
-    target: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct ContainerConfig {
-    #[serde(default)]
-    user: String,
     /// What Podman hands to the runtime.
     #[serde(default, deserialize_with = "or_none")]
     annotations: BTreeMap<String, serde_json::Value>,
-    #[serde(default, deserialize_with = "or_none")]
-    labels: BTreeMap<String, String>,
 }
 
 impl ContainerInspect {
@@ -109,46 +84,15 @@ impl ContainerInspect {
                 == arguments::inspection_container_name(run.id)
     }
 
-    /// Returns the directory in which its first command started, if the client that made it noted that.
-    pub(super) fn workdir(&self) -> Option<&str> {
-        self.config.labels.get(arguments::WORKDIR).map(String::as_str)
-    }
-
     /// Returns an annotation that neither describes its image nor is Podman's own.
     pub(super) fn unexpected_annotation(&self) -> Option<&str> {
         let is_podmans = |key: &str| PODMANS.iter().any(|beginning| key.starts_with(beginning));
         self.config.annotations.keys().map(String::as_str).find(|key| !describes(key) && !is_podmans(key))
     }
 
-    /// Lists where it may be written to. What is mounted there later, for the owner of a directory, is itself read-only
-    /// where it is to be.
-    pub(crate) fn writable(&self) -> impl Iterator<Item = &str> {
-        // What the image wants of its own is not the agent's: nothing bounds it.
-        let is_requested = move |mount: &ContainerMount| {
-            self.host_config.mounts.iter().flatten().any(|requested| requested.target == mount.destination)
-        };
-        let is_the_agents = move |mount: &&ContainerMount| {
-            mount.writable && (mount.r#type != "volume" || is_requested(mount))
-        };
-        let mounts = self.mounts.iter().filter(is_the_agents).map(|mount| &mount.destination);
-        let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys);
-        mounts.chain(tmpfs).map(String::as_str)
-    }
-
     /// Returns how far it is.
     pub(super) fn phase(&self) -> ContainerPhase {
         self.state.status
-    }
-
-    /// Returns user and group of the agent there.
-    pub(crate) fn user(&self) -> Option<(u32, u32)> {
-        let (uid, gid) = self.config.user.split_once(':')?;
-        Some((uid.parse().ok()?, gid.parse().ok()?))
-    }
-
-    /// Returns the image that it was created from.
-    pub(crate) fn image(&self) -> &str {
-        &self.image
     }
 }
 

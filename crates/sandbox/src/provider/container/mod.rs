@@ -32,7 +32,7 @@ use crate::session::sockets::{self, process::RelayProcess};
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
-use crate::state::pool::{Claim, Pool, Temperature};
+use crate::state::pool::{Pool, Temperature};
 use crate::state::record::{RunId, Runs};
 use crate::state::sandboxes::StartedRecord;
 use crate::state::walk_cache::Walks;
@@ -40,8 +40,6 @@ use crate::state::walk_cache::Walks;
 mod arguments;
 mod base;
 mod directories;
-pub(super) mod exec;
-pub mod find;
 mod identity;
 mod init_spec;
 mod inspect;
@@ -154,7 +152,6 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let leave = || boundaries.leave_record();
     let (mut started, _listener, taken, rendezvous, init) =
         if let Some(Member { taken, control, rendezvous }) = member {
-            taken.claim(&Claim::of(plan))?;
             let (agent, pid) = (taken.record.agent, taken.record.pid);
             let init = InitConnection { control, uid: agent.uid, groups: vec![agent.gid], pid };
             let started = Started::taken(engine, wanted.run(&id), &leave);

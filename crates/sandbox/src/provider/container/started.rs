@@ -13,7 +13,7 @@ use tracing::debug;
 use super::arguments::Run;
 use super::inspect::ContainerPhase;
 use super::rendezvous::{InitConnection, RendezvousListener};
-use super::{find, inspect, sweep};
+use super::{inspect, sweep};
 use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
 use crate::engine::{self, Engine};
@@ -22,6 +22,12 @@ use crate::host::deadline::Deadline;
 use crate::host::programs::PROXIES;
 use crate::session::attendance::{Parent, refuse_deserted};
 use crate::session::error::StartError;
+
+/// How long an engine may take to call a container running whose agent has started.
+const STARTING: Duration = Duration::from_secs(5);
+
+/// Between two looks at it.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A container that the engine's command runs. It is gone with this at the latest.
 pub(super) struct Started<'a> {
@@ -126,14 +132,14 @@ impl<'a> Started<'a> {
     pub(super) fn leave(mut self) {
         if let Some(command) = &mut self.command {
             // Podman has no daemon: what its command does not note, nobody does, and our PID 1 is faster than that.
-            let until = Deadline::after(find::STARTING);
+            let until = Deadline::after(STARTING);
             let is_starting = |container: &String| {
                 let inspected = inspect::inspect(self.engine, container);
                 inspected
                     .is_ok_and(|found| found.is_some_and(|found| found.phase() == ContainerPhase::Starts))
             };
             while self.container.as_ref().is_some_and(is_starting) && !until.is_over() {
-                std::thread::sleep(find::PAUSE);
+                std::thread::sleep(PAUSE);
             }
             command.kill();
             let _ = command.child.wait();

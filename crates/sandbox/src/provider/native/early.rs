@@ -18,7 +18,7 @@ use crate::session::agent::{self, Agent};
 use crate::session::closed::Open;
 use crate::session::error::StartError;
 use crate::session::remedy;
-use crate::session::streams::{Stdio, Streams};
+use crate::session::streams::{OwnTerminal, Stdio, Streams};
 
 /// PID 1 of a sandbox that will be native and have the caller's own streams, whatever else its plan says. Dropped, it leaves
 /// nothing.
@@ -45,6 +45,8 @@ impl EarlyInit {
 pub(super) struct HostSide {
     pub(super) agent: Agent,
     pub(super) streams: Streams,
+    /// The terminal of the first command, where that was opened out here.
+    pub(super) terminal: Option<OwnTerminal>,
     pub(super) hierarchy: Hierarchy,
 }
 
@@ -63,7 +65,14 @@ impl HostSide {
         let streams = Streams::open(streams, output_bytes, agent.owner(), caller)?;
 
         let hierarchy = Hierarchy::detect().map_err(StartError::step("detecting cgroups"))?;
-        Ok(Self { agent, streams, hierarchy })
+        Ok(Self { agent, streams, terminal: None, hierarchy })
+    }
+
+    /// Opens a terminal out here in the place of the caller's: in a sandbox that runs other commands beside the first one, those would have
+    /// a name for one that PID 1 opens. One that is too late for that is opened by PID 1.
+    pub(super) fn hide_terminal(&mut self) -> Result<(), StartError> {
+        self.terminal = self.streams.open_terminal(self.agent.owner())?;
+        Ok(())
     }
 }
 

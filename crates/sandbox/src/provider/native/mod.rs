@@ -35,7 +35,7 @@ use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{InitIds, Notice, Outcome, oom_killed};
 use crate::session::sidecar::Until;
 use crate::session::sockets::{self, process::RelayProcess};
-use crate::session::streams::Streams;
+use crate::session::streams::{OwnTerminal, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RunId, Runs};
@@ -78,12 +78,15 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         started: None,
     });
     let mut host = host?;
+    if attached.is_some() && started.is_none() {
+        host.hide_terminal()?;
+    }
     let hierarchy = std::mem::take(&mut host.hierarchy);
 
     // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be created in.
     let mut limits = LimitEnforcement::choose(plan, &hierarchy)?;
     let started = started.unwrap_or_else(|| StartedInit::start(&host, limits.clone_into_cgroup()))?;
-    let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
+    let (HostSide { agent, mut streams, terminal, .. }, StartedInit { child, mut control, mut builder }) =
         (host, started);
     streams.pass(plan, passed, agent.owner())?;
     limits.apply(stay.map_or(std::process::id(), |_| child.pid().unsigned_abs()))?;
@@ -142,8 +145,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let mut children = ChildrenProcess::prepare(plan, &id, children, caller)?;
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let hidden = masks::hidden(plan, caller, boundaries.mounts())?;
-    let command = command(plan, &secrets, &streams, stay)?;
+    let command = command(plan, &secrets, &streams, terminal.as_ref(), stay)?;
     let spec = init_spec(plan, mounts, hidden, command, &streams, &limits, &agent)?;
+    let of_terminal = terminal.iter().flat_map(OwnTerminal::grants);
+    let spec = InitSpec { grants: spec.grants.into_iter().chain(of_terminal).collect(), ..spec };
     let spec = InitSpec { interception, ..spec };
     if let Some(stay) = stay {
         // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
@@ -198,6 +203,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let port = egress.as_mut().and_then(EgressProxy::take_port);
     send_init_spec(&mut control, spec, own, &streams, &limits, port.as_ref())?;
     drop((port, secrets, kills));
+    let relay = streams.relay(terminal.as_ref());
     streams.close_inside();
     let swept = limits.sweep_others();
 
@@ -206,6 +212,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
     let mut start_children =
         children.as_mut().map(|children| |listener| children.start(listener, Until::Client));
+    let relay = relay?;
     let pid = child.pid();
     let mut notice_of = |one: Notice| {
         if let Notice::Started(report) = &one {
@@ -219,7 +226,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         control,
         end: &|| child.end(),
         streams,
-        relay: None,
+        relay,
         gone: Gone::Sandbox,
         timeout: plan.limits.timeout,
         timeout_inside: None,
@@ -319,6 +326,7 @@ fn command(
     plan: &Plan,
     secrets: &[(String, SecretValue)],
     streams: &Streams,
+    terminal: Option<&OwnTerminal>,
     stay: Option<StayLaunch<'_>>,
 ) -> Result<Option<CommandSpec>, StartError> {
     if stay.is_some_and(|stay| stay.plan.command == FirstCommand::None) {
@@ -330,7 +338,10 @@ fn command(
         workdir: plan.agent.workdir.clone(),
         umask: umask().map_err(StartError::step("reading the umask of this process"))?,
         process_limits: ProcessLimits::of(&plan.limits),
-        terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
+        terminal: match terminal {
+            Some(terminal) => Some(Terminal::Stream(terminal.first)),
+            None => streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
+        },
         passed: streams.passed_as(),
     }))
 }

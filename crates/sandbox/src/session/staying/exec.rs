@@ -101,7 +101,6 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
     warn(&recorded, notice);
 
     // 4. It runs until it ends, its time is over, or a signal asks to end it.
-    let gone = || Ok(End::Signaled(Signal::SIGKILL as i32));
     let outcome = match attachment {
         Attachment::Detached => started(&mut control, plan)
             .map(|unexecutable| unexecutable.map(|end| Outcome::of(end, began.elapsed()))),
@@ -112,7 +111,7 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
                 end: &|| {},
                 streams,
                 relay,
-                gone: Gone::Exec(&gone),
+                gone: Gone::Exec,
                 // The supervisor enforces it, next to the command.
                 timeout: None,
                 timeout_inside: timeout,

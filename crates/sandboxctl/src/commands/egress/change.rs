@@ -4,14 +4,13 @@ use confine::protocol::{EgressRequest, EgressRules, RefusedHost, RuleInForce, Un
 use policy::rules::limits;
 use policy::rules::network::preset::not_bare;
 use policy::rules::network::{HostError, HostRule};
-use sandbox::provider::container::find::{SandboxQuery, find};
 use sandbox::session::egress::{LiveError, Living};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::{EgressAllowArgs, EgressDenyArgs, EgressForgetArgs};
+use crate::commands::sandboxes;
 use crate::context::Context;
-use crate::directories;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
@@ -132,7 +131,7 @@ fn send(
 /// Makes the error for a sandbox whose proxy was not reached, or has refused.
 pub(super) fn failure(context: &Context, name: &str, error: LiveError) -> CommandError {
     let code = match &error {
-        LiveError::NotFound(_) if runs_in_an_engine(context, name) => {
+        LiveError::NotFound(_) if runs(context, name) => {
             let message =
                 format!("the sandbox \"{}\" has no allow-list of hosts to change", name.escape_debug());
             return CommandError::message(Code::EgressNone, message)
@@ -156,16 +155,10 @@ pub(super) fn failure(context: &Context, name: &str, error: LiveError) -> Comman
     CommandError::new(code, error).hint(hint)
 }
 
-/// Returns whether a container is the sandbox of this name.
-fn runs_in_an_engine(context: &Context, name: &str) -> bool {
-    let query = SandboxQuery {
-        name,
-        engine: None,
-        owner: context.caller,
-        own: &context.own(),
-        engines: &context.engines(context.programs(directories::around(context))),
-    };
-    find(&query).is_ok()
+/// Returns whether a sandbox of this name runs.
+fn runs(context: &Context, name: &str) -> bool {
+    let found = sandboxes::open(context).and_then(|sandboxes| Ok(sandboxes.lookup(name)?));
+    found.is_ok_and(|found| found.is_some_and(|sandbox| sandbox.phase.can_stop()))
 }
 
 fn shown(listing: &Listing<'_>) -> String {

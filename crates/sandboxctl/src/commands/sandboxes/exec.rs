@@ -128,11 +128,6 @@ fn revived(
 
 /// Makes the plan of a command: that of the sandbox, with what was typed.
 fn plan(context: &Context, sandbox: &StayingSandbox, args: ExecArgs) -> Result<Plan, CommandError> {
-    if args.source.config.is_some() || args.source.trust.is_some() {
-        let message = "--config, --trust: a sandbox that stays keeps what it was made from";
-        return Err(CommandError::message(Code::UsageInvalid, message)
-            .hint("leave it out, or make another sandbox: `sandboxctl create`"));
-    }
     let mut plan = sandbox.record.plan.clone();
     // Its egress proxy has the credentials, and says what commands have instead.
     plan.routes.clear();

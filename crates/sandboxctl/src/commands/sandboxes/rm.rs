@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use confine::protocol::Attachment;
 use sandbox::state::sandboxes::SandboxError;
 use serde_json::json;
 
@@ -23,7 +24,11 @@ pub(crate) fn rm(ui: &Ui, context: &Context, args: &RemoveArgs) -> Result<ExitCo
             }
             _ => {}
         }
-        super::warn_unrecorded(ui, &sandboxes.remove(sandbox)?);
+        match sandboxes.remove(sandbox) {
+            // Its own client was faster.
+            Err(SandboxError::NotFound(_)) if sandbox.record.stay.attachment == Attachment::Attached => {}
+            removed => super::warn_unrecorded(ui, &removed?),
+        }
         Ok(())
     })?;
     super::clear_up_after(ui, context)?;
