@@ -97,9 +97,15 @@ pub enum Denial {
     #[error(
         "cannot edit `{path}`: edit {edit} matches {count} times, at lines {}, and nothing was changed. Add more of the lines around it, \
          so that it matches once",
-        numbers(lines)
+        numbers(lines, *count)
     )]
-    SeveralMatches { path: String, edit: usize, count: usize, lines: Vec<usize> },
+    SeveralMatches {
+        path: String,
+        edit: usize,
+        count: usize,
+        /// The numbers of the first of these lines.
+        lines: Vec<usize>,
+    },
     /// An edit would change nothing.
     #[error("cannot edit `{path}`: edit {edit} {fault}, and nothing was changed")]
     NoEdit { path: String, edit: usize, fault: EditFault },
@@ -252,12 +258,10 @@ fn nearly(nearest: &[NearMatch]) -> String {
     format!("It nearly matches {}", places.join(", "))
 }
 
-/// How many numbers of lines are listed.
-const LISTED: usize = 8;
-
-fn numbers(lines: &[usize]) -> String {
-    let listed: Vec<String> = lines.iter().take(LISTED).map(ToString::to_string).collect();
-    match lines.len().saturating_sub(LISTED) {
+/// Lists the numbers of lines, and how many more there are.
+fn numbers(lines: &[usize], count: usize) -> String {
+    let listed: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    match count.saturating_sub(lines.len()) {
         0 => listed.join(", "),
         more => format!("{} and {more} more", listed.join(", ")),
     }
@@ -274,7 +278,7 @@ mod tests {
     const MARKS: (&str, &str) =
         ("<!-- denials: `make generate` makes them -->\n", "<!-- end of denials -->\n");
 
-    /// An example of each, with what it is called.
+    /// Lists an example of each, with what it is called.
     fn examples() -> Vec<(&'static str, Denial)> {
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         let path = |path: &str| path.to_owned();

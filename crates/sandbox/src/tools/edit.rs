@@ -7,11 +7,15 @@ use policy::rules::path::PathAccess;
 use policy::text::escape;
 use serde::{Deserialize, Serialize};
 
+use super::file_tools::{FileTools, ToolError};
 use super::place::Missing;
-use super::{FileTools, ToolError, read};
+use super::read;
 
 /// How many places are listed that an edit nearly matches.
 const NEAREST: usize = 3;
+
+/// How many places are listed that an edit matches.
+const LISTED: usize = 8;
 
 /// How many characters of a line are shown.
 const SHOWN: usize = 120;
@@ -59,8 +63,12 @@ impl FileTools {
     }
 }
 
-/// Applies edits to a text. Returns what it becomes, and at which lines they begin.
-fn apply(text: &str, edits: &[Edit], path: &str) -> Result<(String, Vec<usize>), Denial> {
+/// Applies edits to a text. Returns what it becomes, and at which lines they begin. `path` is what an error calls the file.
+///
+/// # Errors
+///
+/// A text is not there, or more than once.
+pub fn apply(text: &str, edits: &[Edit], path: &str) -> Result<(String, Vec<usize>), Denial> {
     let mut text = text.to_owned();
     let mut lines = Vec::new();
     for (number, Edit { old, new }) in (1..).zip(edits) {
@@ -71,36 +79,32 @@ fn apply(text: &str, edits: &[Edit], path: &str) -> Result<(String, Vec<usize>),
         if old == new {
             return Err(fault(EditFault::Same));
         }
-        let places = places(&text, old);
-        match places.as_slice() {
-            [] => {
-                let nearest = nearest(&text, old);
-                return Err(Denial::NoMatch { path: path.to_owned(), edit: number, nearest });
-            }
-            [place] => {
-                lines.push(line(&text, *place));
-                text.replace_range(*place..place + old.len(), new);
-            }
-            places => {
-                let lines = places.iter().map(|place| line(&text, *place)).collect();
-                let count = places.len();
-                return Err(Denial::SeveralMatches { path: path.to_owned(), edit: number, count, lines });
-            }
+        let mut places = places(&text, old);
+        let Some(place) = places.next() else {
+            let nearest = nearest(&text, old);
+            return Err(Denial::NoMatch { path: path.to_owned(), edit: number, nearest });
+        };
+        let others: Vec<usize> = places.by_ref().take(LISTED - 1).collect();
+        let count = 1 + others.len() + places.count();
+        if count > 1 {
+            let lines = std::iter::once(place).chain(others).map(|place| line(&text, place)).collect();
+            return Err(Denial::SeveralMatches { path: path.to_owned(), edit: number, count, lines });
         }
+        lines.push(line(&text, place));
+        text.replace_range(place..place + old.len(), new);
     }
     Ok((text, lines))
 }
 
 /// Lists where a text is: also where two of these places overlap, since either could be meant.
-fn places(text: &str, old: &str) -> Vec<usize> {
+fn places<'t>(text: &'t str, old: &'t str) -> impl Iterator<Item = usize> + use<'t> {
     let first = old.chars().next().map_or(1, char::len_utf8);
-    let mut places = Vec::new();
     let mut from = 0;
-    while let Some(at) = text[from..].find(old) {
-        places.push(from + at);
-        from += at + first;
-    }
-    places
+    std::iter::from_fn(move || {
+        let place = from + text[from..].find(old)?;
+        from = place + first;
+        Some(place)
+    })
 }
 
 /// Returns the number of the line of a place, from 1 on.

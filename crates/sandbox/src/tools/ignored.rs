@@ -13,8 +13,8 @@ use policy::query::FileKind;
 
 use super::place::Opened;
 
-/// How much of one file is read.
-const MAX_BYTES: u64 = 1 << 20;
+/// How much of one file is read: an agent may write many, and each line is compiled.
+const MAX_BYTES: u64 = 64 << 10;
 
 /// The rules of a directory, and those of the ones around it.
 pub(super) struct Ignored {

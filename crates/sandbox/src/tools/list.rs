@@ -10,11 +10,11 @@ use policy::rules::path::PathAccess;
 use policy::text::escape;
 use serde::Serialize;
 
+use super::file_tools::{FileTools, ToolError};
 use super::ignored::Ignored;
 use super::pattern::Glob;
 use super::place::Opened;
 use super::walk::{Bounds, Effort, Progress, Selection, Stopped, Visited, Visitor, Walk};
-use super::{FileTools, ToolError};
 
 /// How many entries are returned, unless somebody says otherwise.
 pub const MAX_ENTRIES: usize = 1000;

@@ -9,8 +9,8 @@ use policy::rules::path::PathAccess;
 use policy::text::escape;
 use serde::Serialize;
 
+use super::file_tools::{FileTools, MAX_FILE_BYTES, ToolError};
 use super::place::Opened;
-use super::{FileTools, MAX_FILE_BYTES, ToolError};
 
 /// How much of a text is read, unless somebody says otherwise.
 pub const MAX_CHARS: usize = 20_000;

@@ -15,11 +15,12 @@ use policy::text::escape;
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use serde::Serialize;
 
+use super::file_tools::{FileTools, MAX_FILE_BYTES, ToolError};
 use super::list::Start;
 use super::pattern::{Case, Glob, regex};
 use super::place::Opened;
+use super::read;
 use super::walk::{Bounds, Effort, Progress, Selection, Stopped, Visited, Visitor, Walk};
-use super::{FileTools, MAX_FILE_BYTES, ToolError, read};
 
 /// How many matches are returned, unless somebody says otherwise.
 pub const MAX_MATCHES: usize = 200;

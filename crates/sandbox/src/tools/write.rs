@@ -14,8 +14,8 @@ use rustix::fs::{AtFlags, Mode, OFlags, Stat, fchmod, openat, readlinkat, rename
 use rustix::io::Errno;
 use serde::Serialize;
 
+use super::file_tools::{FileTools, ToolError};
 use super::place::{Missing, Opened};
-use super::{FileTools, ToolError};
 
 /// How many links at the end of a path lead from one to the next: as many as the kernel follows, see `path_resolution(7)`.
 const MAX_LINKS: u32 = 40;

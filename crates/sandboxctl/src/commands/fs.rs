@@ -6,6 +6,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use policy::text::escape;
+use sandbox::host::acting::ActingAs;
 use sandbox::tools::{
     Bounds, Case, Content, Edit, FileTools, FoundFile, LineRole, ListOptions, ListedKind, MAX_FILE_BYTES,
     Media, ReadOptions, SearchOptions, Selection, Stopped,
@@ -79,13 +80,13 @@ fn write(ui: &Ui, context: &Context, args: &FsPathArgs) -> Result<(), CommandErr
 }
 
 fn edit(ui: &Ui, context: &Context, args: &FsEditArgs) -> Result<(), CommandError> {
-    let edits = edits(args)?;
+    let edits = edits(context, args)?;
     let edited = open(context, &args.file.name)?.edit(&args.file.path, &edits)?;
     ui.data(&edited, |_| String::new())
 }
 
 /// Returns the edits that were typed, or stand in a file.
-fn edits(args: &FsEditArgs) -> Result<Vec<Edit>, CommandError> {
+fn edits(context: &Context, args: &FsEditArgs) -> Result<Vec<Edit>, CommandError> {
     let invalid = |message: String| CommandError::message(Code::UsageInvalid, message);
     let Some(file) = &args.edits else {
         if args.old.len() != args.new.len() || args.old.is_empty() {
@@ -99,7 +100,9 @@ fn edits(args: &FsEditArgs) -> Result<Vec<Edit>, CommandError> {
     let bytes = if file == Path::new("-") {
         standard_input()?
     } else {
-        std::fs::read(file)
+        // Under sudo, with the rights of the user behind it.
+        ActingAs::user(context.caller)
+            .and_then(|_acting| std::fs::read(file))
             .map_err(|error| invalid(format!("cannot read {}: {error}", escape::path_in_text(file))))?
     };
     let edits: Vec<Edit> = serde_json::from_slice(&bytes).map_err(|error| {

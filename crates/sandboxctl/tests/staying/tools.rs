@@ -266,11 +266,15 @@ fn protected_files_cannot_be_replaced() {
         place.write("workspace/tools/included", "[core]\n\tbare = false\n");
         place.write("workspace/tools/hooks/pre-commit", "#!/bin/sh\n");
         let sandbox = Staying::create(&place, &[]);
-        let by_command = sandbox.exec(&[], &["sh", "-c", "echo x >tools/hooks/pre-commit"]).output().unwrap();
-        assert!(!by_command.status.success(), "the control {who}: {by_command:?}");
-        for path in
-            [".git/config", ".git/hooks/pre-commit", ".envrc", "tools/hooks/pre-commit", "tools/hooks/new"]
-        {
+        for path in ["tools/hooks/pre-commit", "tools/included"] {
+            let script = format!("echo x >x; mv x {path}");
+            let by_command = sandbox.exec(&[], &["sh", "-c", &script]).output().unwrap();
+            assert!(!by_command.status.success(), "the control {who}: {by_command:?}");
+        }
+        for path in [
+            ".git/config", ".git/hooks/pre-commit", ".envrc", "tools/hooks/pre-commit", "tools/hooks/new",
+            "tools/included",
+        ] {
             let output = write(&place, path, b"evil\n");
             assert_eq!(error_code(&output), "policy.denied", "{path} {who}: {output:?}");
         }
@@ -279,17 +283,16 @@ fn protected_files_cannot_be_replaced() {
             let output = write(&place, path, b"evil\n");
             assert_eq!(error_code(&output), "policy.denied", "{path} {who}: {output:?}");
         }
-        let config = fs::read_to_string(place.workspace().join(".git/config")).unwrap();
-        assert_eq!(config, "[core]\n\thooksPath = tools/hooks\n", "{who}");
-        assert_eq!(
-            fs::read_to_string(place.workspace().join("tools/hooks/pre-commit")).unwrap(),
-            "#!/bin/sh\n"
-        );
+        let there = |path: &str| fs::read_to_string(place.workspace().join(path)).unwrap();
+        assert_eq!(there(".git/config"), config, "{who}");
+        assert_eq!(there("tools/included"), "[core]\n\tbare = false\n", "{who}");
+        assert_eq!(there("tools/hooks/pre-commit"), "#!/bin/sh\n", "{who}");
         // They are protected from commands still.
         let by_command = sandbox.exec(&[], &["sh", "-c", "echo x >.git/config"]).output().unwrap();
         assert!(!by_command.status.success(), "{who}");
         // The control: the kernel lets a program of the host rename over what is a mount point of the sandbox alone.
-        fs::rename(place.write("workspace/other", "other\n"), &included).unwrap();
+        let other = place.write("workspace/other", "other\n");
+        fs::rename(other, place.workspace().join("tools/included")).unwrap();
     }
 }
 
