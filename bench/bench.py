@@ -377,7 +377,7 @@ def files(page, program, top, rounds):
         "fd": [fd, "--hidden", "--no-ignore", "."],
     }
     searching = {
-        "fs search": [program, "fs", "search", "files", "needle-7[0-9]*-99$", "--hidden"],
+        "fs search": [program, "fs", "search", "files", "needle-7[0-9]*-99$", "--hidden", "--max-matches", "100000"],
         "rg": ["rg", "--hidden", "--no-ignore", "needle-7[0-9]*-99$"],
     }
     reading = {

@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             say(fd, &times);
         }
     }
-    let searched = SearchOptions { selection, ..SearchOptions::default() };
+    let searched = SearchOptions { selection, max_matches: usize::MAX, ..SearchOptions::default() };
     println!("{} matches", tools.search(PATTERN, ".", &searched)?.matches);
     say("search", &measure(ROUNDS, || tools.search(PATTERN, ".", &searched).map(drop))?);
     if let Ok(times) = measure(ROUNDS, || program(&["rg", "--hidden", "--no-ignore", PATTERN, "."])) {
