@@ -37,10 +37,14 @@ BUDGETS = {
     "exec, native": 0.05,
     "exec, docker": 0.05,
     "run, warm": 1 / 3,
+    "fs list": 1.5,
+    "fs search": 1.5,
 }
 # What an idle sandbox may hold, and how long many may take to be made.
 IDLE_KIB = 1024
 MANY, MANY_SECONDS = 200, 5
+# The tree that file tools walk: so many directories, with so many files each.
+TREE = 1000, 100
 LARGEST_ENTRYPOINT = 600_000
 USER = 1001
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -97,9 +101,11 @@ def main():
         egress(page, programs["static"], Path(top))
         containers(page, programs["static"], Path(top), arguments.rounds)
         staying(page, programs["static"], Path(top), arguments.rounds)
+        files(page, programs["static"], Path(top), arguments.rounds)
         image(page, programs["static"], Path(top))
     rust(page, "Verdicts", "policy", "verdicts")
     rust(page, "Protected paths", "sandbox", "walk")
+    rust(page, "File tools, in a process that keeps what it has opened", "sandbox", "tools")
     page.say(load())
     if arguments.save:
         page.save()
@@ -349,6 +355,51 @@ def staying(page, program, top, rounds):
     page.say(f"{alive} native sandboxes alive at once, created one after the other in {taken:.1f} s; budget {verdict(taken, MANY_SECONDS)}.\n")
     names = [f"many-{number}" for number in range(MANY)]
     call("rm", "--force", "native", *(["docker"] if has_docker else []), *names)
+
+
+def files(page, program, top, rounds):
+    """The file tools of a sandbox that stays, beside programs that do the same on the host: whole processes."""
+    project = top / "files"
+    prepare(project, os.getuid())
+    directories, each = TREE
+    for number in range(directories):
+        directory = project / f"{number % 10}" / f"{number}"
+        directory.mkdir(parents=True)
+        for file in range(each):
+            (directory / f"file-{file}.txt").write_text(f"line one of {file}\nneedle-{number}-{file}\n" * 8)
+    call = lambda *words: subprocess.run(
+        [program, *words], cwd=project, env=environment(project), stdin=subprocess.DEVNULL, check=True, capture_output=True
+    )
+    call("create", "--name", "files")
+    fd = found("fdfind") or found("fd") or "fd"
+    listing = {
+        "fs list": [program, "fs", "list", "files", "--hidden", "--max-entries", "200000"],
+        "fd": [fd, "--hidden", "--no-ignore", "."],
+    }
+    searching = {
+        "fs search": [program, "fs", "search", "files", "needle-7[0-9]*-99$", "--hidden", "--max-matches", "100000"],
+        "rg": ["rg", "--hidden", "--no-ignore", "needle-7[0-9]*-99$"],
+    }
+    reading = {
+        "fs read": [program, "fs", "read", "files", "0/0/file-0.txt"],
+        "exec cat": [program, "exec", "files", "--", "cat", "0/0/file-0.txt"],
+    }
+    before = os.getcwd(), dict(os.environ)
+    os.chdir(project)
+    os.environ.update(environment(project))
+    try:
+        for title, contenders, beside in (
+            (f"List {directories * each:,} files", listing, "fd"),
+            (f"Search {directories * each:,} files", searching, "rg"),
+            ("Read a small file", reading, "exec cat"),
+        ):
+            times, missing = interleaved(contenders, min(rounds, SLOW_ROUNDS))
+            page.table(title, times, missing, beside=beside)
+    finally:
+        os.chdir(before[0])
+        os.environ.clear()
+        os.environ.update(before[1])
+    call("rm", "--force", "files")
 
 
 def image(page, program, top):

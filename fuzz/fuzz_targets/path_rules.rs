@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use policy::plan::BoundaryMode;
 use policy::protect::{Protected, RelativePath};
 use policy::rules::hide::HidePatterns;
-use policy::rules::path::{GuestBoundaries, GuestBoundary, GuestPath, PathAccess, normalise};
+use policy::rules::path::{GuestBoundaries, GuestBoundary, GuestPath, Obeyed, PathAccess, normalise};
 use policy::rules::shared_dir::{Caller, PathKind, ShareCandidate, validate};
 use policy::rules::verdict::{Decision, Origin};
 
@@ -36,6 +36,7 @@ fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
                 guest,
                 mode,
                 worktrees: Vec::new(),
+                obeyed: Obeyed::ByPrograms,
                 hidden: HidePatterns::default(),
                 origin: Origin::Default,
             })

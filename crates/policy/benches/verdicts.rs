@@ -15,7 +15,7 @@ use policy::protect::Protected;
 use policy::rules::env::{self, EnvRules};
 use policy::rules::hide::HidePatterns;
 use policy::rules::network::{self, HostRules};
-use policy::rules::path::{GuestBoundaries, GuestBoundary, PathAccess};
+use policy::rules::path::{GuestBoundaries, GuestBoundary, Obeyed, PathAccess};
 use policy::rules::verdict::{Decision, Origin};
 
 const RULES: usize = 1_000;
@@ -102,6 +102,7 @@ fn boundaries() -> GuestBoundaries {
             hidden: HidePatterns::default(),
             mode: BoundaryMode::ReadWrite,
             worktrees: Vec::new(),
+            obeyed: Obeyed::ByPrograms,
             origin: Origin::Project(format!("sandbox.toml:{number}")),
         })
         .collect();

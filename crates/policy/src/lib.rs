@@ -15,6 +15,7 @@ pub mod config;
 pub mod plan;
 mod policy;
 pub mod protect;
+pub mod query;
 pub mod rules;
 pub mod text;
 

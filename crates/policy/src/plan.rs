@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::children::Children;
 use crate::rules::git::GitIdentity;
-use crate::rules::limits::Limits;
+use crate::rules::limits::{Bytes, Limits};
 use crate::rules::network::{HostPattern, HostRule, NetworkMode};
 pub use crate::rules::path::BoundaryMode;
 use crate::text::json_bytes;
@@ -356,12 +356,33 @@ pub struct Boundary {
     /// read-only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worktrees: Vec<String>,
+    /// Which files of it the file tools touch.
+    #[serde(default, skip_serializing_if = "ToolRules::is_unlimited")]
+    pub tools: ToolRules,
     /// The directory that was validated; what is mounted must be this one.
     pub file_id: FileId,
     /// The protected path that it is or lies in, in words, where it is writable: programs outside obey what is written
     /// there, and nothing beneath it is read-only for that.
     #[serde(default)]
     pub obeyed_as: Option<String>,
+}
+
+/// Which files of a boundary the file tools touch. Commands are not bound by it.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ToolRules {
+    /// The only suffixes, such as `.md`; without one, every file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suffixes: Vec<String>,
+    /// The size of the largest file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_file_bytes: Option<Bytes>,
+}
+
+impl ToolRules {
+    /// Returns whether every file may be touched.
+    fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a boundary is.

@@ -177,6 +177,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             file_id,
             obeyed_as: None,
             worktrees: Vec::new(),
+            tools: policy::plan::ToolRules::default(),
             hide: Vec::new(),
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,

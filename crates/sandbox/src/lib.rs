@@ -55,8 +55,10 @@ pub mod provider;
 pub mod secrets;
 pub mod session;
 pub mod state;
+pub mod tools;
 
 pub use self::provider::create::Caller;
 pub use self::session::outcome::{End, Notice, Outcome};
 pub use self::session::staying::spawn::{Command, RunningCommand};
 pub use self::state::sandboxes::StayingSandbox as Sandbox;
+pub use self::tools::FileTools;

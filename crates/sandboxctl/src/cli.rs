@@ -19,6 +19,9 @@ pub(crate) use self::deferred::Deferred;
 pub(crate) use self::egress::{
     EgressAllowArgs, EgressCommand, EgressDenyArgs, EgressForgetArgs, EgressLogArgs,
 };
+pub(crate) use self::fs::{
+    FsCommand, FsEditArgs, FsListArgs, FsPathArgs, FsReadArgs, FsSearchArgs, FsSelectionArgs,
+};
 pub(crate) use self::keys::KeyFlags;
 pub(crate) use self::sandboxes::{
     CopyArgs, EventsArgs, ListArgs, LogsArgs, NamesArgs, RemoveArgs, StatsArgs, StopArgs,
@@ -29,6 +32,7 @@ pub(crate) use self::unnamed::Unnamed;
 mod build;
 mod deferred;
 mod egress;
+mod fs;
 mod keys;
 mod sandboxes;
 pub(crate) mod source;
@@ -135,6 +139,9 @@ pub(crate) enum CliCommand {
     /// As `docker cp`: into a directory that is there, else to that path; `DIR/.` is what the directory contains; `-` is an archive of tar.
     /// A path in a sandbox begins at its root. Links are copied and never followed.
     Cp(CopyArgs),
+    /// Read, write and search files of a sandbox that stays, as its agent could
+    #[command(subcommand)]
+    Fs(FsCommand),
     /// Wait until sandboxes have ended, and print their exit codes
     Wait(NamesArgs),
     /// Show what sandboxes that stay use: time on processors, memory, processes

@@ -23,6 +23,7 @@ pub(crate) use self::code::Code;
 use crate::text;
 
 pub(crate) mod code;
+mod tools;
 
 /// Why a command failed.
 #[derive(Debug)]

@@ -62,6 +62,15 @@ fn serve(session: &mut ControlSocket, supervised: &ExecSupervision<'_>) -> Resul
                 Some(_) | None => Ok(None),
             }
         }
+        (FileRequest::Open { directories }, _) => {
+            for path in directories {
+                let opened = open_through_no_link(&path);
+                let errno = opened.as_ref().err().map(|errno| errno.raw_os_error());
+                let descriptor: Vec<_> = opened.iter().map(AsFd::as_fd).collect();
+                session.send(&FileEvent::Opened { errno }, &descriptor).map_err(TreeError::at(&path))?;
+            }
+            Ok(None)
+        }
         (FileRequest::Commit, _) | (_, None) => Err(TreeError::at("/")(Errno::INVAL)),
     }
 }
@@ -95,6 +104,13 @@ fn find(path: &Path, links: Links) -> Result<Packed, TreeError> {
     // The name that was asked for, and not that of what a link leads to.
     let base = path.file_name().unwrap_or_default().to_owned();
     Ok(Packed { directory, name, source: Source { kind, base, is_contents } })
+}
+
+/// Opens a directory for looking up what is beneath it. The filter of system calls refuses `openat2`, so each component is opened by itself.
+fn open_through_no_link(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = openat(CWD, c"/", flags, Mode::empty())?;
+    path.iter().skip(1).try_fold(root, |at, name| openat(&at, name, flags, Mode::empty()))
 }
 
 fn open(path: &Path) -> Result<OwnedFd, Errno> {

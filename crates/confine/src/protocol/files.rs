@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tree::{Copied, Source};
 
-/// What a client asks for on a connection for files. Descriptor: the one end of a pipe, for the stream of tar.
+/// What a client asks for on a connection for files. Descriptor, but for [`FileRequest::Open`]: the one end of a pipe, for the stream of tar.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum FileRequest {
     /// Writes what is at a path as a stream.
@@ -15,6 +15,8 @@ pub enum FileRequest {
     Unpack { path: PathBuf, source: Option<Source> },
     /// Puts into its place what was unpacked: the stream was whole.
     Commit,
+    /// Opens directories, through no link, for looking up what is beneath them.
+    Open { directories: Vec<PathBuf> },
 }
 
 /// What becomes of a link that is copied.
@@ -33,6 +35,8 @@ pub enum FileEvent {
     Found(Source),
     /// All of the stream was unpacked, and waits for [`FileRequest::Commit`].
     Unpacked,
+    /// What has become of the next directory: its descriptor comes along, or this is the number of the error.
+    Opened { errno: Option<i32> },
     /// It is done.
     Done(Copied),
     /// It is not, and nothing is left of it.

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use crate::config::defaults::{HOME, WORKSPACE};
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
-use crate::plan::{BoundaryMode, Execution};
+use crate::plan::{BoundaryMode, Execution, ToolRules};
 use crate::protect::Protected;
 use crate::rules::hide::HidePattern;
-use crate::rules::path::{self, GuestBoundaries, GuestPath, PathAccess};
+use crate::rules::path::{self, GuestBoundaries, GuestPath, Obeyed, PathAccess};
 use crate::rules::verdict::{Origin, Verdict, listing};
 use crate::text::escape;
 
@@ -27,6 +27,8 @@ pub struct BoundaryRequest {
     pub presence: Presence,
     /// What of it is hidden.
     pub hide: Vec<HidePattern>,
+    /// Which files of it the file tools touch.
+    pub tools: ToolRules,
     pub purpose: Purpose,
     /// Where it was asked for; the default where it was not.
     pub location: Location,
@@ -101,6 +103,7 @@ pub(super) fn wanted(
             execution: Execution::Allowed,
             presence: Presence::Required,
             hide: patterns(config.protect.hide.as_ref()).collect(),
+            tools: ToolRules::default(),
             purpose: Purpose::Asked,
             location: Location::Default,
         });
@@ -135,6 +138,16 @@ pub(super) fn wanted(
                 Some(false) | None => Presence::Required,
             },
             hide: patterns(config.protect.hide.as_ref()).chain(patterns(dir.value.hide.as_ref())).collect(),
+            tools: ToolRules {
+                suffixes: dir
+                    .value
+                    .suffixes
+                    .iter()
+                    .flat_map(|list| &list.value)
+                    .map(|one| one.value.clone())
+                    .collect(),
+                max_file_bytes: dir.value.max_file_bytes.as_ref().map(|limit| limit.value),
+            },
             purpose: Purpose::Asked,
             location: dir.location.clone(),
         });
@@ -164,6 +177,7 @@ pub(super) fn rules(wanted: &[BoundaryRequest], protected: Protected) -> Option<
         mode: wanted.mode,
         hidden: wanted.hide.iter().cloned().collect(),
         worktrees: wanted.worktrees().to_vec(),
+        obeyed: Obeyed::ByPrograms,
         origin: wanted.location.origin(),
     });
     GuestBoundaries::new(boundaries.collect(), protected).ok()

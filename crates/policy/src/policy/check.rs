@@ -24,24 +24,6 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
         let what = format!("the user \"{}\" is", user.value);
         not_yet(&user.location, "agent.user".to_owned(), &what, "use \"agent\", or leave it out");
     }
-    for (name, dir) in &config.shared_dirs {
-        if let Some(suffixes) = &dir.value.suffixes {
-            not_yet(
-                &suffixes.location,
-                format!("shared_dirs.{name}.suffixes"),
-                "rules about suffixes are",
-                "leave it out",
-            );
-        }
-        if let Some(size) = &dir.value.max_file_bytes {
-            not_yet(
-                &size.location,
-                format!("shared_dirs.{name}.max_file_bytes"),
-                "a limit of file sizes is",
-                "leave it out",
-            );
-        }
-    }
     open_network(config, provider, problems);
     intercepted(config, problems);
     hosts(config, provider, problems);

@@ -95,6 +95,7 @@ impl Policy {
                     execution: wanted.execution,
                     hide: wanted.hide.iter().map(ToString::to_string).collect(),
                     worktrees: wanted.worktrees().to_vec(),
+                    tools: wanted.tools.clone(),
                     file_id: directory.file_id,
                     obeyed_as: self.obeyed_as(wanted, directory),
                 });
@@ -269,6 +270,7 @@ fn home(facts: &HostHome) -> plan::Boundary {
         obeyed_as: None,
         hide: Vec::new(),
         worktrees: Vec::new(),
+        tools: plan::ToolRules::default(),
         execution: plan::Execution::Allowed,
         kind: BoundaryKind::Home,
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::Policy;
 use super::boundary::{self, BoundaryRequest, Presence, Purpose};
 use super::facts::{LinkedWorktree, NotShared};
-use crate::plan::{BoundaryMode, Execution, Provider};
+use crate::plan::{BoundaryMode, Execution, Provider, ToolRules};
 use crate::rules::git::RepositoryAccess;
 use crate::rules::path::{GuestPath, normalise};
 
@@ -69,6 +69,7 @@ impl Policy {
             execution: Execution::Allowed,
             presence: Presence::Required,
             hide: Vec::new(),
+            tools: ToolRules::default(),
             purpose,
             location: tree.location.clone(),
         };

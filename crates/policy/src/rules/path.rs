@@ -13,8 +13,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::protect::Protected;
-use crate::rules::hide::HidePatterns;
+use crate::protect::{Protected, RelativePath};
+use crate::rules::hide::{HidePattern, HidePatterns};
 use crate::rules::verdict::{Origin, Verdict, listing, shown};
 use crate::text::escape;
 
@@ -179,8 +179,31 @@ pub struct GuestBoundary {
     pub hidden: HidePatterns,
     /// Where it is the repository of linked worktrees: which of them are shared, by the names of their data.
     pub worktrees: Vec<String>,
+    pub obeyed: Obeyed,
     /// Where it was written.
     pub origin: Origin,
+}
+
+/// Who obeys what lies in a boundary.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Obeyed {
+    /// Programs outside of the sandbox: there are protected paths.
+    ByPrograms,
+    /// Nobody outside: the sandbox's own directories.
+    ByNobody,
+}
+
+/// What rules about a path in a boundary.
+pub(crate) enum PathRule<'a> {
+    Allowed,
+    /// This pattern hides it.
+    Hidden(&'a HidePattern),
+    /// It is to be written, and the boundary is read-only.
+    ReadOnly,
+    /// It is to be written, and is the data of this worktree, which is not shared.
+    OtherWorktree(PathBuf),
+    /// It is to be written, and is protected.
+    Protected(&'a RelativePath),
 }
 
 impl GuestBoundary {
@@ -247,52 +270,70 @@ impl GuestBoundaries {
         };
         let text = path.to_string_lossy();
         let shown = shown(&text);
-        let Some(boundary) = self.innermost(&path) else {
+        let Some((boundary, relative)) = self.innermost(&path) else {
             let allowed = if access == PathAccess::Write { &self.writable } else { &self.readable };
             return Verdict::deny(
                 format!("cannot {access} `{shown}`: it lies in no boundary; allowed: {allowed}"),
                 Origin::Default,
             );
         };
-        let name = &boundary.name;
-        let below = &key(&path)[key(&boundary.guest.0).len()..];
-        let relative = Path::new(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)));
-        if let Some(pattern) = boundary.hidden.hiding(relative) {
-            return Verdict::deny(
+        let GuestBoundary { name, origin, .. } = &self.list[boundary];
+        match self.rule(boundary, relative, access) {
+            PathRule::Allowed if access == PathAccess::Write => {
+                Verdict::allow(format!("`{shown}` lies in `{name}`, which is writable"), origin.clone())
+            }
+            PathRule::Allowed => Verdict::allow(format!("`{shown}` lies in `{name}`"), origin.clone()),
+            PathRule::Hidden(pattern) => Verdict::deny(
                 format!("cannot {access} `{shown}`: `{pattern}` hides it in `{name}`"),
-                boundary.origin.clone(),
-            );
-        }
-        if access != PathAccess::Write {
-            return Verdict::allow(format!("`{shown}` lies in `{name}`"), boundary.origin.clone());
-        }
-        if boundary.mode == BoundaryMode::ReadOnly {
-            return Verdict::deny(
+                origin.clone(),
+            ),
+            PathRule::ReadOnly => Verdict::deny(
                 format!("cannot write `{shown}`: `{name}` is read-only; writable: {}", self.writable),
-                boundary.origin.clone(),
-            );
-        }
-        if let Some(other) = boundary.other_worktree(relative) {
-            return Verdict::deny(
+                origin.clone(),
+            ),
+            PathRule::OtherWorktree(other) => Verdict::deny(
                 format!(
                     "`{shown}` must not be written: `{}` is the data of a worktree that is not shared",
-                    escape::path(other)
+                    escape::path(&other)
                 ),
                 Origin::Default,
-            );
-        }
-        match self.protected.matches(&boundary.seen_from_tree(relative)) {
-            Some(protected) => Verdict::deny(
+            ),
+            PathRule::Protected(protected) => Verdict::deny(
                 format!(
                     "`{shown}` must not be written: `{protected}` is protected in `{name}`; `[protect] allow` gives it up by name"
                 ),
                 Origin::Default,
             ),
-            None => Verdict::allow(
-                format!("`{shown}` lies in `{name}`, which is writable"),
-                boundary.origin.clone(),
-            ),
         }
+    }
+
+    /// Returns what rules about a path in the boundary at this position, as it is seen from there.
+    pub(crate) fn rule(&self, boundary: usize, relative: &Path, access: PathAccess) -> PathRule<'_> {
+        let boundary = &self.list[boundary];
+        if let Some(pattern) = boundary.hidden.hiding(relative) {
+            return PathRule::Hidden(pattern);
+        }
+        if access != PathAccess::Write {
+            return PathRule::Allowed;
+        }
+        if boundary.mode == BoundaryMode::ReadOnly {
+            return PathRule::ReadOnly;
+        }
+        if boundary.obeyed == Obeyed::ByNobody {
+            return PathRule::Allowed;
+        }
+        if let Some(other) = boundary.other_worktree(relative) {
+            return PathRule::OtherWorktree(other.to_owned());
+        }
+        match self.protected.matches(&boundary.seen_from_tree(relative)) {
+            Some(protected) => PathRule::Protected(protected),
+            None => PathRule::Allowed,
+        }
+    }
+
+    /// Returns whether something is hidden in any of them.
+    pub(crate) fn hides_something(&self) -> bool {
+        self.list.iter().any(|boundary| !boundary.hidden.is_empty())
     }
 
     /// Returns what is protected in each of them.
@@ -300,18 +341,21 @@ impl GuestBoundaries {
         &self.protected
     }
 
-    fn innermost(&self, path: &Path) -> Option<&GuestBoundary> {
+    /// Returns the position of the innermost boundary that a path in its normal form lies in, and the path as it is seen from there.
+    pub(crate) fn innermost<'p>(&self, path: &'p Path) -> Option<(usize, &'p Path)> {
         let path = key(path);
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let ends = slashes.chain((!path.is_empty()).then_some(path.len()));
         // The first end is 0, the root; each further one is a component deeper.
         let root = path.is_empty().then_some(0);
-        root.into_iter()
+        let (position, end) = root
+            .into_iter()
             .chain(ends)
             .take(self.deepest + 1)
-            .filter_map(|end| self.index.get(&path[..end]))
-            .last()
-            .and_then(|position| self.list.get(*position))
+            .filter_map(|end| Some((*self.index.get(&path[..end])?, end)))
+            .last()?;
+        let below = &path[end..];
+        Some((position, Path::new(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)))))
     }
 }
 

@@ -3,7 +3,9 @@ use std::path::{Path, PathBuf};
 use policy::plan::BoundaryMode;
 use policy::protect::Protected;
 use policy::rules::hide::HidePatterns;
-use policy::rules::path::{GuestBoundaries, GuestBoundary, GuestPath, PathAccess, PathError, normalise};
+use policy::rules::path::{
+    GuestBoundaries, GuestBoundary, GuestPath, Obeyed, PathAccess, PathError, normalise,
+};
 use policy::rules::verdict::{Decision, Origin, Verdict};
 
 fn boundary(name: &str, guest: &str, mode: BoundaryMode) -> GuestBoundary {
@@ -14,6 +16,7 @@ fn boundary(name: &str, guest: &str, mode: BoundaryMode) -> GuestBoundary {
         hidden: HidePatterns::default(),
         mode,
         worktrees: Vec::new(),
+        obeyed: Obeyed::ByPrograms,
         origin: Origin::Project(format!("sandbox.toml: {name}")),
     }
 }

@@ -270,6 +270,7 @@ mod tests {
             file_id: found.file_id,
             obeyed_as: None,
             worktrees: Vec::new(),
+            tools: policy::plan::ToolRules::default(),
             hide: Vec::new(),
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,

@@ -151,6 +151,7 @@ mod tests {
             file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
             obeyed_as: None,
             worktrees: Vec::new(),
+            tools: policy::plan::ToolRules::default(),
             hide: Vec::new(),
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,

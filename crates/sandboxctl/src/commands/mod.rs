@@ -20,6 +20,7 @@ mod config;
 mod doctor;
 mod egress;
 mod exec;
+mod fs;
 mod git_config;
 mod home;
 mod init;
@@ -56,6 +57,7 @@ pub(crate) fn run(
         CliCommand::Logs(args) => sandboxes::logs::logs(ui, &Context::gather()?, &args),
         CliCommand::Events(args) => sandboxes::events::events(ui, &Context::gather()?, &args),
         CliCommand::Cp(args) => sandboxes::cp::cp(ui, &Context::gather()?, &args),
+        CliCommand::Fs(command) => fs::fs(ui, &Context::gather()?, &command),
         CliCommand::Wait(args) => sandboxes::wait::wait(ui, &Context::gather()?, &args),
         CliCommand::Stats(args) => sandboxes::stats::stats(ui, &Context::gather()?, &args),
         CliCommand::Pause(args) => sandboxes::pause::pause(ui, &Context::gather()?, &args),

@@ -43,6 +43,7 @@ codes! {
     ConfigInvalid = "config.invalid", Usage, Retry::Never, "the configuration is wrong; details.problems lists everything that is";
     ConfigUntrusted = "config.untrusted", Usage, Retry::Never, "the file widens what a sandbox may do, and is not trusted";
     ConfigSuperseded = "config.superseded", Usage, Retry::Never, "a nearer file, or a new repository, would take the place of the file that was in force";
+    PatternInvalid = "pattern.invalid", Usage, Retry::Never, "a glob or regular expression cannot be used";
     TasksInvalid = "tasks.invalid", Usage, Retry::Never, "lines of a batch are no tasks; details.problems lists what is wrong";
     ChildInvalid = "child.invalid", Usage, Retry::Never, "what an agent has asked for is no request for a child; details.problems lists what is wrong";
     EngineNotInstalled = "engine.not_installed", Unavailable, Retry::Never, "there is no command of the engine";
@@ -75,6 +76,11 @@ codes! {
     SandboxState = "sandbox.state", Failed, Retry::Never, "the sandbox is not in a state in which that can be done";
     SandboxUnreachable = "sandbox.unreachable", Failed, Retry::Later, "PID 1 of the sandbox does not answer";
     CopyFailed = "copy.failed", Failed, Retry::Never, "files cannot be copied";
+    FileNotFound = "file.not_found", Failed, Retry::Never, "the sandbox has no such file";
+    FileUnfit = "file.unfit", Failed, Retry::Never, "the file is not what the tool works on: a device, a directory, or no text";
+    FileFailed = "file.failed", Failed, Retry::Never, "the system refuses to read or write the file";
+    FileChanged = "file.changed", Failed, Retry::Later, "somebody else has changed the file meanwhile, and nothing was written";
+    EditMismatch = "edit.mismatch", Failed, Retry::Never, "an edit matches nothing, or more than once; details say where";
     HomeNotFound = "home.not_found", Failed, Retry::Never, "there is no home directory of this name";
     HomeInUse = "home.in_use", Failed, Retry::Later, "a sandbox has the home directory";
     EgressNone = "egress.none", Failed, Retry::Never, "the sandbox has no allow-list of hosts";

@@ -21,18 +21,18 @@ use crate::machine::{Caller as Who, Runner};
 use crate::place::Place;
 
 /// Whoever runs the tests, with every provider that isolates: a library has the user of its process.
-fn as_ourselves(test: &str) -> Vec<(Who, Runner)> {
+pub(crate) fn as_ourselves(test: &str) -> Vec<(Who, Runner)> {
     let who = if rustix::process::geteuid().is_root() { Who::Root } else { Who::Normal };
     everywhere(test).into_iter().filter(|(caller, _)| *caller == who).collect()
 }
 
-fn plan(place: &Place, flags: &[&str]) -> Plan {
+pub(crate) fn plan(place: &Place, flags: &[&str]) -> Plan {
     let output =
         place.outside(&place.words("plan", &[&["--format", "json"], flags].concat(), &["true"])).output();
     serde_json::from_slice(&output.as_ref().unwrap().stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-fn caller(place: &Place) -> Caller {
+pub(crate) fn caller(place: &Place) -> Caller {
     let path = OsString::from("/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
     Caller::new(place.path("state"), place.home(), [("PATH".into(), path)])
 }

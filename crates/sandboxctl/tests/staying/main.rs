@@ -18,6 +18,7 @@ mod made;
 mod names;
 mod paused;
 mod sockets;
+mod tools;
 mod trouble;
 
 #[path = "../support/machine.rs"]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::macros::settings;
 use crate::config::form::{HiddenPath, HostPath, InsidePlace, ListOf, ModeWord, Size, Suffix, TrueOrFalse};
-use crate::config::key::{Key, Support, TextFormat, TrustRule, ValueKind};
+use crate::config::key::{Key, TextFormat, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::plan::BoundaryMode;
 use crate::rules::guest::GuestPlace;
@@ -67,16 +67,14 @@ settings! {
             example: "[\".env\", \"secrets/\"]",
         }
         suffixes: Vec<Located<String>> as ListOf<Suffix> = {
-            doc: "The only suffixes of files that the file tools touch there.",
+            doc: "The only suffixes of files that the file tools (`sandboxctl fs`) touch there. Commands are not bound by it.",
             trust: TrustRule::Free,
             example: "[\".md\", \".pdf\"]",
-            status: Support::NotYet("every value"),
         }
         max_file_bytes: Bytes as Size = {
-            doc: "The largest file that the file tools touch there.",
+            doc: "The largest file that the file tools (`sandboxctl fs`) touch there. Commands are not bound by it.",
             trust: TrustRule::Free,
             example: "10_000_000",
-            status: Support::NotYet("every value"),
         }
     }
 }

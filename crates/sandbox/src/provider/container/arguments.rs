@@ -449,6 +449,7 @@ mod tests {
             file_id: ID,
             obeyed_as: None,
             worktrees: Vec::new(),
+            tools: policy::plan::ToolRules::default(),
             hide: Vec::new(),
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,

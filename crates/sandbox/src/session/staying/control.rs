@@ -144,7 +144,7 @@ impl StayingSandbox {
     }
 
     /// Opens a connection for a purpose.
-    pub(super) fn open(&self, purpose: Purpose, limit: Option<Duration>) -> Result<UnixStream, SandboxError> {
+    pub(crate) fn open(&self, purpose: Purpose, limit: Option<Duration>) -> Result<UnixStream, SandboxError> {
         let mut stream = self.connect()?;
         let mut send = || {
             stream.set_read_timeout(limit)?;
@@ -155,7 +155,7 @@ impl StayingSandbox {
     }
 
     /// Requires a state in which something can be done.
-    pub(super) fn require(&self, can: fn(Phase) -> bool, action: &'static str) -> Result<(), SandboxError> {
+    pub(crate) fn require(&self, can: fn(Phase) -> bool, action: &'static str) -> Result<(), SandboxError> {
         if can(self.phase) {
             Ok(())
         } else {
@@ -163,7 +163,13 @@ impl StayingSandbox {
         }
     }
 
-    pub(super) fn unreachable(&self, source: io::Error) -> SandboxError {
+    /// Makes the error of one that has ended since it was found.
+    pub(crate) fn ended(&self) -> SandboxError {
+        let action = "have its files used";
+        SandboxError::Phase { name: self.name().to_owned(), phase: Phase::Stopped, action }
+    }
+
+    pub(crate) fn unreachable(&self, source: io::Error) -> SandboxError {
         SandboxError::Unreachable { name: self.name().to_owned(), source }
     }
 }

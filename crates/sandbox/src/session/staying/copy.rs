@@ -242,7 +242,7 @@ impl<'a> Files<'a> {
             FileEvent::Failed { path, errno, message } => {
                 CopyError::Inside { sandbox: self.sandbox.name().to_owned(), path, errno, message }
             }
-            FileEvent::Found(_) | FileEvent::Unpacked | FileEvent::Done(_) => {
+            FileEvent::Found(_) | FileEvent::Unpacked | FileEvent::Opened { .. } | FileEvent::Done(_) => {
                 self.sandbox.unreachable(io::ErrorKind::InvalidData.into()).into()
             }
         }

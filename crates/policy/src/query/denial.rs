@@ -1,0 +1,467 @@
+//! Denials: why a tool does not do what it was asked for, in words that a model can act on.
+//!
+//! Each says what was asked, why not and what is allowed; where a rule is the reason, that trying again changes nothing. `docs/tools.md`
+//! lists them, and a test compares the two.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rules::path::PathAccess;
+use crate::rules::verdict::listing;
+
+/// What a tool was to do with a path.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    Read,
+    Write,
+}
+
+impl From<PathAccess> for Act {
+    fn from(access: PathAccess) -> Self {
+        if access == PathAccess::Write { Self::Write } else { Self::Read }
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// Why a tool does not do something.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+#[non_exhaustive]
+pub enum Denial {
+    /// What was written is no path.
+    #[error("`{path}` is no path that tools take: {fault}")]
+    NoPath { path: String, fault: PathFault },
+    /// It lies in no boundary.
+    #[error(
+        "cannot {access} `{path}`: it lies outside of the sandbox. {} paths: {}. {POLICY}",
+        usable(*access), listing(allowed)
+    )]
+    Outside { access: Act, path: String, allowed: Vec<String> },
+    /// It is to be written, and lies in a boundary that is read-only.
+    #[error("cannot write `{path}`: it is read-only. Writable paths: {}. {POLICY}", listing(writable))]
+    ReadOnly { path: String, writable: Vec<String> },
+    /// It is hidden.
+    #[error("cannot {access} `{path}`: `{pattern}` hides it from this sandbox. {POLICY}")]
+    Hidden { access: Act, path: String, pattern: String },
+    /// It is to be written, and programs outside would obey it.
+    #[error(
+        "cannot write `{path}`: `{protected}` is protected, because programs outside of the sandbox obey it. Other files beside it can \
+         be written. {POLICY}"
+    )]
+    Protected { path: String, protected: String },
+    /// Its suffix is none of those that tools touch there.
+    #[error(
+        "cannot {access} `{path}`: its suffix is not allowed. Allowed suffixes: {}. {POLICY}",
+        listing(allowed)
+    )]
+    Suffix { access: Act, path: String, allowed: Vec<String> },
+    /// It is larger than what tools touch there.
+    #[error("cannot {access} `{path}`: {size} bytes are too large. Maximum allowed: {limit} bytes. {POLICY}")]
+    TooLarge { access: Act, path: String, size: u64, limit: u64 },
+    /// A link on the way to it leads out of the boundary.
+    #[error(
+        "cannot {access} `{path}`: a link on the way leads out of `{boundary}`, or is absolute. Name the file that it leads to, if that \
+         lies in a readable path. {POLICY}"
+    )]
+    LeadsOut { access: Act, path: String, boundary: String },
+    /// It is something else than a regular file, or for listing than a directory.
+    #[error("cannot {access} `{path}`: it is {found}. Only {expected} can be used here")]
+    WrongKind { access: Act, path: String, found: FileKind, expected: FileKind },
+    /// Nothing is there.
+    #[error(
+        "cannot {access} `{path}`: there is no such file or directory. List the directory above it to see what is there"
+    )]
+    NotFound { access: Act, path: String },
+    /// It is not text.
+    #[error(
+        "cannot read `{path}` as text: {fault}. Text in UTF-8, PNG, JPEG, GIF and WebP images and PDF documents can be read"
+    )]
+    NotText { path: String, fault: TextFault },
+    /// A text to be replaced is not there.
+    #[error(
+        "cannot edit `{path}`: edit {edit} matches nothing, and nothing was changed. {}",
+        nearly(nearest)
+    )]
+    NoMatch { path: String, edit: usize, nearest: Vec<NearMatch> },
+    /// A text to be replaced is there more than once.
+    #[error(
+        "cannot edit `{path}`: edit {edit} matches {count} times, at lines {}, and nothing was changed. Add more of the lines around it, \
+         so that it matches once",
+        numbers(lines, *count)
+    )]
+    SeveralMatches {
+        path: String,
+        edit: usize,
+        count: usize,
+        /// The numbers of the first of these lines.
+        lines: Vec<usize>,
+    },
+    /// An edit would change nothing.
+    #[error("cannot edit `{path}`: edit {edit} {fault}, and nothing was changed")]
+    NoEdit { path: String, edit: usize, fault: EditFault },
+    /// A pattern cannot be used.
+    #[error("cannot use the {kind} `{pattern}`: {fault}")]
+    Pattern { kind: PatternKind, pattern: String, fault: PatternFault },
+    /// The network does not lead there.
+    #[error("cannot connect to `{host}` at port {port}: {rule}. {POLICY}")]
+    Network { host: String, port: u16, rule: String },
+}
+
+/// What is said where a rule is the reason.
+const POLICY: &str = "This is policy: trying again changes nothing";
+
+/// Why a text is no path.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum PathFault {
+    #[error("it is empty; `.` is the working directory")]
+    Empty,
+    #[error(
+        "it begins with `~`, which tools do not expand; write the path out, such as `/home/agent/file`, or `./~` for such a name"
+    )]
+    Home,
+    #[error("it has `..`, whose meaning depends on links; write the path that it leads to")]
+    Parent,
+    #[error("it has a NUL character, which no path has")]
+    Nul,
+    #[error("it is longer than a path can be, which is 4095 bytes")]
+    TooLong,
+}
+
+/// What lies at a path.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    #[error("a regular file")]
+    File,
+    #[error("a directory")]
+    Directory,
+    #[error("a link")]
+    Link,
+    #[error("a named pipe")]
+    Fifo,
+    #[error("a socket")]
+    Socket,
+    #[error("a device")]
+    Device,
+}
+
+/// Why a file is not text.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum TextFault {
+    #[error("it is binary, with a NUL at byte {at}")]
+    Binary { at: usize },
+    #[error("it is not UTF-8 from byte {at} on")]
+    Encoding { at: usize },
+}
+
+/// What is wrong with an edit.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum EditFault {
+    #[error("has no text to be replaced")]
+    Empty,
+    #[error("replaces a text by itself")]
+    Same,
+}
+
+/// A place that an edit nearly matches.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct NearMatch {
+    /// The number of its first line, from 1 on.
+    pub line: usize,
+    /// That line.
+    pub text: String,
+    pub difference: Difference,
+}
+
+/// In what a place differs from what was to be matched.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "lowercase")]
+pub enum Difference {
+    #[error("but for spaces")]
+    Spaces,
+    #[error("but for upper and lower case")]
+    Case,
+    #[error("in its first line alone")]
+    Rest,
+}
+
+/// What a pattern is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "lowercase")]
+pub enum PatternKind {
+    #[error("glob")]
+    Glob,
+    #[error("regular expression")]
+    Regex,
+}
+
+/// Why a pattern cannot be used.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum PatternFault {
+    #[error("{message}")]
+    Syntax { message: String },
+    #[error("it needs more memory than {limit} bytes, or is longer than that; write a shorter one")]
+    TooLarge { limit: usize },
+}
+
+impl Denial {
+    /// Returns whether a rule is the reason, so that trying again changes nothing.
+    pub fn is_policy(&self) -> bool {
+        match self {
+            Self::Outside { .. }
+            | Self::ReadOnly { .. }
+            | Self::Hidden { .. }
+            | Self::Protected { .. }
+            | Self::Suffix { .. }
+            | Self::TooLarge { .. }
+            | Self::LeadsOut { .. }
+            | Self::Network { .. } => true,
+            Self::NoPath { .. }
+            | Self::WrongKind { .. }
+            | Self::NotFound { .. }
+            | Self::NotText { .. }
+            | Self::NoMatch { .. }
+            | Self::SeveralMatches { .. }
+            | Self::NoEdit { .. }
+            | Self::Pattern { .. } => false,
+        }
+    }
+}
+
+fn usable(act: Act) -> &'static str {
+    match act {
+        Act::Read => "Readable",
+        Act::Write => "Writable",
+    }
+}
+
+fn nearly(nearest: &[NearMatch]) -> String {
+    if nearest.is_empty() {
+        return "Read the file again: the text has to be exactly what is there".to_owned();
+    }
+    let one = |near: &NearMatch| format!("line {} {} (`{}`)", near.line, near.difference, near.text);
+    let places: Vec<String> = nearest.iter().map(one).collect();
+    format!("It nearly matches {}", places.join(", "))
+}
+
+/// Lists the numbers of lines, and how many more there are.
+fn numbers(lines: &[usize], count: usize) -> String {
+    let listed: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    match count.saturating_sub(lines.len()) {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    use super::*;
+
+    /// What stands around the list of messages in the page.
+    const MARKS: (&str, &str) =
+        ("<!-- denials: `make generate` makes them -->\n", "<!-- end of denials -->\n");
+
+    /// Lists an example of each, with what it is called.
+    fn examples() -> Vec<(&'static str, Denial)> {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let path = |path: &str| path.to_owned();
+        let file = "/workspace/src/main.rs";
+        let no_path = |text: &str, fault| Denial::NoPath { path: path(text), fault };
+        let kind =
+            |found, expected| Denial::WrongKind { access: Act::Read, path: path(file), found, expected };
+        let edit = |fault| Denial::NoEdit { path: path(file), edit: 1, fault };
+        let near = |line, text: &str, difference| NearMatch { line, text: path(text), difference };
+        vec![
+            (
+                "outside",
+                Denial::Outside {
+                    access: Act::Read,
+                    path: path("/etc/shadow"),
+                    allowed: texts(&["/workspace", "/reference", "/tmp", "/home/agent"]),
+                },
+            ),
+            (
+                "outside, to be written",
+                Denial::Outside {
+                    access: Act::Write,
+                    path: path("/usr/bin/tool"),
+                    allowed: texts(&["/workspace", "/tmp", "/home/agent"]),
+                },
+            ),
+            (
+                "read-only",
+                Denial::ReadOnly {
+                    path: path("/reference/guide.md"),
+                    writable: texts(&["/workspace", "/tmp", "/home/agent"]),
+                },
+            ),
+            (
+                "hidden",
+                Denial::Hidden { access: Act::Read, path: path("/workspace/.env"), pattern: path(".env") },
+            ),
+            (
+                "protected",
+                Denial::Protected { path: path("/workspace/.git/config"), protected: path(".git/config") },
+            ),
+            (
+                "suffix",
+                Denial::Suffix {
+                    access: Act::Read,
+                    path: path("/reference/data.db"),
+                    allowed: texts(&[".md", ".pdf"]),
+                },
+            ),
+            (
+                "size",
+                Denial::TooLarge {
+                    access: Act::Read,
+                    path: path("/reference/book.pdf"),
+                    size: 20_000_000,
+                    limit: 10_000_000,
+                },
+            ),
+            (
+                "link that leads out",
+                Denial::LeadsOut {
+                    access: Act::Read,
+                    path: path("/workspace/link"),
+                    boundary: path("/workspace"),
+                },
+            ),
+            (
+                "network",
+                Denial::Network { host: path("example.org"), port: 443, rule: path("the network is off") },
+            ),
+            ("no path: empty", no_path("", PathFault::Empty)),
+            ("no path: `~`", no_path("~/file", PathFault::Home)),
+            ("no path: `..`", no_path("../file", PathFault::Parent)),
+            ("no path: NUL", no_path("a\\u{0}b", PathFault::Nul)),
+            ("no path: too long", no_path("aaaa…", PathFault::TooLong)),
+            ("not found", Denial::NotFound { access: Act::Read, path: path(file) }),
+            ("pipe", kind(FileKind::Fifo, FileKind::File)),
+            ("socket", kind(FileKind::Socket, FileKind::File)),
+            ("device", kind(FileKind::Device, FileKind::File)),
+            ("directory", kind(FileKind::Directory, FileKind::File)),
+            ("file, to be listed", kind(FileKind::File, FileKind::Directory)),
+            (
+                "binary",
+                Denial::NotText { path: path("/workspace/a.out"), fault: TextFault::Binary { at: 4 } },
+            ),
+            ("not UTF-8", Denial::NotText { path: path(file), fault: TextFault::Encoding { at: 120 } }),
+            ("no match", Denial::NoMatch { path: path(file), edit: 1, nearest: Vec::new() }),
+            (
+                "no match, but nearly",
+                Denial::NoMatch {
+                    path: path(file),
+                    edit: 2,
+                    nearest: vec![
+                        near(7, "    let x = 1;", Difference::Spaces),
+                        near(9, "LET X = 1;", Difference::Case),
+                        near(12, "let x = 1;", Difference::Rest),
+                    ],
+                },
+            ),
+            (
+                "several matches",
+                Denial::SeveralMatches { path: path(file), edit: 1, count: 3, lines: vec![7, 12, 40] },
+            ),
+            ("edit of nothing", edit(EditFault::Empty)),
+            ("edit that changes nothing", edit(EditFault::Same)),
+            (
+                "glob",
+                Denial::Pattern {
+                    kind: PatternKind::Glob,
+                    pattern: path("src/[a-"),
+                    fault: PatternFault::Syntax { message: path("unclosed character class; missing ']'") },
+                },
+            ),
+            (
+                "regular expression",
+                Denial::Pattern {
+                    kind: PatternKind::Regex,
+                    pattern: path("(a"),
+                    fault: PatternFault::Syntax { message: path("unclosed group") },
+                },
+            ),
+            (
+                "long pattern",
+                Denial::Pattern {
+                    kind: PatternKind::Regex,
+                    pattern: path("aaaa…"),
+                    fault: PatternFault::TooLarge { limit: 4096 },
+                },
+            ),
+        ]
+    }
+
+    /// Lists what the page has to say.
+    fn list() -> String {
+        let mut list = String::new();
+        for (name, denial) in examples() {
+            let json = serde_json::to_value(&denial).unwrap();
+            writeln!(list, "- **{name}** (`{}`): {denial}.", json["reason"].as_str().unwrap()).unwrap();
+        }
+        list
+    }
+
+    #[test]
+    fn the_page_of_tools_lists_every_denial_word_by_word() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tools.md");
+        let page = std::fs::read_to_string(&path).unwrap();
+        let (before, rest) = page.split_once(MARKS.0).unwrap();
+        let (there, after) = rest.split_once(MARKS.1).unwrap();
+        if std::env::var_os("GENERATE").is_some() {
+            let page = [before, MARKS.0, &list(), MARKS.1, after].concat();
+            return std::fs::write(&path, page).unwrap();
+        }
+        assert_eq!(there, list(), "`make generate` makes it");
+    }
+
+    #[test]
+    fn there_is_an_example_of_each() {
+        // What is new has to be added here, and above.
+        let number = |denial: &Denial| match denial {
+            Denial::NoPath { .. } => 0,
+            Denial::Outside { .. } => 1,
+            Denial::ReadOnly { .. } => 2,
+            Denial::Hidden { .. } => 3,
+            Denial::Protected { .. } => 4,
+            Denial::Suffix { .. } => 5,
+            Denial::TooLarge { .. } => 6,
+            Denial::LeadsOut { .. } => 7,
+            Denial::WrongKind { .. } => 8,
+            Denial::NotFound { .. } => 9,
+            Denial::NotText { .. } => 10,
+            Denial::NoMatch { .. } => 11,
+            Denial::SeveralMatches { .. } => 12,
+            Denial::NoEdit { .. } => 13,
+            Denial::Pattern { .. } => 14,
+            Denial::Network { .. } => 15,
+        };
+        let mut numbers: Vec<usize> = examples().iter().map(|(_, denial)| number(denial)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers, (0..16).collect::<Vec<_>>());
+        for (name, denial) in examples() {
+            let says_so = denial.to_string().ends_with(POLICY);
+            assert_eq!(denial.is_policy(), says_so, "{name}: {denial}");
+        }
+    }
+}
