@@ -44,6 +44,7 @@ check: ## Formatting, lints, licences, generated pages, rules of style, seeds of
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items --quiet
 	@$(MAKE) --no-print-directory deny
 	cargo test --locked --quiet -p policy --test config_files generated_files_are_fresh
+	cargo test --locked --quiet -p mcp --test reference
 	cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
 	tests/style
 	tests/fuzz seeds
@@ -72,6 +73,7 @@ advisories: ## Fetch the database of known flaws, and check the dependencies
 generate: ## Regenerate the reference pages, the JSON Schema and the code map
 	cargo run --locked --quiet -p policy --example generate -- docs
 	tests/code-map --write
+	GENERATE=1 cargo test --locked --quiet -p mcp --test reference
 	GENERATE=1 cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
 
 bench: ## Measure against the peers that are installed; SAVE=1 keeps the table in bench/results

@@ -20,6 +20,7 @@ pub(crate) use self::egress::{
     EgressAllowArgs, EgressCommand, EgressDenyArgs, EgressForgetArgs, EgressLogArgs,
 };
 pub(crate) use self::keys::KeyFlags;
+pub(crate) use self::mcp::{McpClient, McpCommand, McpInstallArgs, McpServeArgs};
 pub(crate) use self::sandboxes::{
     CopyArgs, EventsArgs, ListArgs, LogsArgs, NamesArgs, RemoveArgs, StatsArgs, StopArgs,
 };
@@ -30,6 +31,7 @@ mod build;
 mod deferred;
 mod egress;
 mod keys;
+mod mcp;
 mod sandboxes;
 pub(crate) mod source;
 mod unnamed;
@@ -182,6 +184,9 @@ pub(crate) enum CliCommand {
     /// List, copy and remove home directories of sandboxes that stay
     #[command(subcommand)]
     Home(HomeCommand),
+    /// Give the tools of a model to clients of MCP: commands in a sandbox
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Test every layer of isolation on this machine, with a temporary sandbox
     Doctor,
     /// Relay sockets of the host for a sandbox that stays; `create` and `run --detach` start it by themselves
