@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Row, schema, typed};
+use super::row::{Effect, Row, schema, typed};
 use crate::admission::Lane;
 use crate::session::Kept;
 

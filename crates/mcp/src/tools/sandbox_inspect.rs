@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::row::{Effect, Row, schema, typed};
 use super::sandbox_list::SandboxOutput;
-use super::{Effect, Row, schema, typed};
 use crate::admission::Lane;
 use crate::resources::{policy_object, policy_text, report_object};
 

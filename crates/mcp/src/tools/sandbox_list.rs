@@ -4,7 +4,7 @@ use sandbox::Sandbox;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Row, schema, typed};
+use super::row::{Effect, Row, schema, typed};
 use crate::admission::Lane;
 use crate::failure::Failure;
 use crate::session::Session;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Row, schema, typed};
+use super::row::{Effect, Row, schema, typed};
 use crate::admission::Lane;
 
 /// How long everything inside may take to end by itself.
@@ -23,10 +23,10 @@ pub(super) const ROW: Row = Row {
     run: |session, _, arguments| {
         typed(arguments, |input: RemoveInput| {
             let moved_aside = session.remove(&input.sandbox, GRACE)?;
-            let mut text = format!("removed {}", input.sandbox);
-            for path in &moved_aside {
-                text += &format!("\nmoved aside, because a program of the host would execute it: {path}");
-            }
+            let moved = moved_aside
+                .iter()
+                .map(|path| format!("\nmoved aside, because a program of the host would execute it: {path}"));
+            let text = format!("removed {}{}", input.sandbox, moved.collect::<String>());
             Ok((RemoveOutput { sandbox: input.sandbox, moved_aside }, text))
         })
     },

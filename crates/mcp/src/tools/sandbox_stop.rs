@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Row, schema, typed};
+use super::row::{Effect, Row, schema, typed};
 use crate::admission::Lane;
 
 /// How long everything inside may take to end, unless the call says otherwise, and at most.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::row::{Effect, Row, schema, typed};
 use super::text::{EndOutput, millis};
-use super::{Effect, Row, schema, typed};
 use crate::admission::Lane;
 
 /// How much of a command is shown.

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::MOST_OUTPUT_BYTES;
+use super::row::{Effect, Row, schema, typed};
 use super::text::{EndOutput, millis, shown};
-use super::{Effect, Row, schema, typed};
 use crate::admission::Lane;
 
 /// How many bytes of each stream are returned, unless the call says otherwise.

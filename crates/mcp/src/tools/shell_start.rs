@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{CommandInput, Extras, request};
+use super::row::{Effect, Row, schema, typed};
 use super::text::EndOutput;
-use super::{Effect, Row, schema, typed};
 use crate::admission::Lane;
 use crate::failure::Failure;
 

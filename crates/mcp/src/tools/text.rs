@@ -41,10 +41,9 @@ impl EndOutput {
     pub(super) fn line(&self) -> String {
         match (self.exit_code, self.signal, &self.reason) {
             (_, _, Some(reason)) => format!("[{reason}]"),
-            (Some(0), ..) => String::new(),
-            (Some(code), ..) => format!("[exit code {code}]"),
+            (Some(code @ 1..), ..) => format!("[exit code {code}]"),
             (None, Some(signal), _) => format!("[ended by signal {signal}]"),
-            (None, None, None) => String::new(),
+            (Some(0), ..) | (None, None, None) => String::new(),
         }
     }
 }

@@ -100,20 +100,20 @@ impl Inbound {
                 if method == "initialize" {
                     speak_a_known_version(object);
                 }
-                self.request(value, id, known_id, &method)
+                self.request(value, &id, known_id, &method)
             }
             None => self.notification(value, &method),
         }
     }
 
-    fn request(&mut self, value: Value, id: Value, known_id: RequestId, method: &str) -> Step {
-        let refuse = |message: &str| Step::Answer(error_object(&id, -32600, message));
+    fn request(&mut self, value: Value, id: &Value, known_id: RequestId, method: &str) -> Step {
+        let refuse = |message: &str| Step::Answer(error_object(id, -32600, message));
         if self.in_flight.contains_key(&known_id) {
             return refuse("a request with this `id` has no answer yet");
         }
         if self.in_flight.len() >= MOST_IN_FLIGHT {
             return Step::Answer(error_object(
-                &id,
+                id,
                 -32000,
                 "busy: as many requests wait for an answer as the server takes; ask again when some have one",
             ));
@@ -132,13 +132,13 @@ impl Inbound {
             Ok(message @ JsonRpcMessage::Request(_)) => message,
             Err(_) | Ok(_) if METHODS.contains(&method) => {
                 return Step::Answer(error_object(
-                    &id,
+                    id,
                     -32602,
                     &format!("the `params` are not those of `{method}`"),
                 ));
             }
             Err(_) | Ok(_) => {
-                return Step::Answer(error_object(&id, -32601, &format!("there is no method `{method}`")));
+                return Step::Answer(error_object(id, -32601, &format!("there is no method `{method}`")));
             }
         };
         self.in_flight.insert(known_id, Answer::Wanted);

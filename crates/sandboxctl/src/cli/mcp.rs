@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Answers, Deferred, PlanRequest};
+use super::deferred::Deferred;
+use super::request::PlanRequest;
+use super::source::Answers;
 
 /// Give the tools of a model to clients of MCP.
 #[derive(Debug, Subcommand)]

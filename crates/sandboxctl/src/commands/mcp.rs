@@ -63,7 +63,7 @@ fn serve(ui: &Ui, context: Context, args: &McpServeArgs) -> Result<ExitCode, Com
     let served = match http {
         None => ::mcp::stdio::serve(program),
         Some(http) => ::mcp::http::serve(program, http, |address| {
-            ui::print(format_args!("serving at http://{address}/mcp"))
+            ui::print(format_args!("serving at http://{address}/mcp"));
         }),
     };
     served.context("cannot serve")?;
@@ -83,16 +83,13 @@ fn options(
             "serve at 127.0.0.1, with a proxy before it that speaks TLS; or say `--http-remote`, too",
         ));
     }
-    let token = match &args.token_file {
-        Some(file) => {
-            let path = context.absolute(file);
-            Token::from_file(&path).with_context(|| format!("--token-file {}", escape::path(&path)))?
-        }
-        None => {
-            let token = Token::generate().context("cannot make a token")?;
-            ui::print(format_args!("token: {}", token.reveal()));
-            token
-        }
+    let token = if let Some(file) = &args.token_file {
+        let path = context.absolute(file);
+        Token::from_file(&path).with_context(|| format!("--token-file {}", escape::path(&path)))?
+    } else {
+        let token = Token::generate().context("cannot make a token")?;
+        ui::print(format_args!("token: {}", token.reveal()));
+        token
     };
     Ok(HttpOptions { address, token, hosts: args.http_host.clone() })
 }
@@ -167,13 +164,9 @@ impl Host {
 
 /// Tells a model no more of an error of ours than what it has asked for itself.
 fn failure(what: &'static str, error: &CommandError) -> Failure {
-    match error.code {
-        Code::SandboxNameInUse => {
-            Failure::Asked("there is a sandbox of this name already; choose another name".to_owned())
-        }
-        _ => {
-            let hints: Vec<_> = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
-            Failure::Host { what, reason: format!("{:#}{}", error.cause, hints.concat()) }
-        }
+    if error.code == Code::SandboxNameInUse {
+        return Failure::Asked("there is a sandbox of this name already; choose another name".to_owned());
     }
+    let hints: Vec<_> = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
+    Failure::Host { what, reason: format!("{:#}{}", error.cause, hints.concat()) }
 }

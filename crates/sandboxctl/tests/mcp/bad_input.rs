@@ -77,7 +77,7 @@ fn ten_thousand_calls_at_once_are_served_or_refused() {
             (None, serde_json::Value::Bool(true))
                 if answer["result"]["content"][0]["text"].as_str().unwrap().starts_with("busy") =>
             {
-                refused += 1
+                refused += 1;
             }
             (None, serde_json::Value::Bool(false)) => served += 1,
             _ => panic!("{answer:#}"),

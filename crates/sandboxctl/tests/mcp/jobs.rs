@@ -59,7 +59,7 @@ fn a_job_ends_with_its_exit_code_and_its_output_comes_in_parts() {
 #[test]
 fn as_many_jobs_as_there_may_be_leave_room_to_end_them() {
     let Some(place) = native("many jobs by MCP") else { return };
-    let mut client = Client::new(&place, &["--pids", "256"]);
+    let mut client = Client::new(&place, &[]);
     let started: Vec<_> = (0..32)
         .map(|_| client.does("shell_start", json!({ "command": ["sleep", "9999"] }))["job"].clone())
         .collect();

@@ -1,5 +1,6 @@
 //! The MCP server, as a client meets it: raw messages to the real program, over its standard streams and over HTTP.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+#![expect(clippy::needless_pass_by_value, reason = "messages are made where they are sent")]
 
 mod bad_input;
 mod client;
@@ -12,6 +13,7 @@ mod shell;
 
 #[path = "../support/machine.rs"]
 mod machine;
+#[expect(dead_code, reason = "commands here come by MCP, and not by `run`")]
 #[path = "../support/place.rs"]
 mod place;
 

@@ -28,10 +28,7 @@ impl NameList {
     /// Checks who is asked, and who asks.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut hosts = headers.get_all(HOST).iter();
-        let host = match (hosts.next(), hosts.next()) {
-            (Some(host), None) => host,
-            _ => return Err(Refusal::Host),
-        };
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(Refusal::Host) };
         let authority =
             host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()).ok_or(Refusal::Host)?;
         let is_here = authority.port_u16().is_none_or(|port| port == self.address.port());

@@ -261,7 +261,9 @@ impl Transport<RoleServer> for HttpTransport {
                     let token = Some(&progress.params.progress_token);
                     let waiting = state.waiting.values().find(|waiting| waiting.progress.as_ref() == token);
                     // Full, the client does not read.
-                    let _ = waiting.map(|waiting| waiting.to_client.try_send(item.clone()));
+                    if let Some(waiting) = waiting {
+                        let _ = waiting.to_client.try_send(item.clone());
+                    }
                 }
                 None
             }

@@ -141,13 +141,21 @@ impl Entry {
     fn in_toml(&self, text: &str) -> Result<String, String> {
         let mut document: DocumentMut =
             text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+        // A comment at the end of the file stays before what is added.
+        let is_there = document.get("mcp_servers").and_then(|servers| servers.get(&self.name)).is_some();
+        let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
+        let mut added = Table::new();
+        if !is_there && !trailing.trim().is_empty() {
+            added.decor_mut().set_prefix(format!("{trailing}\n"));
+            document.set_trailing("");
+        }
         let servers = document.entry("mcp_servers").or_insert_with(|| {
             let mut table = Table::new();
             table.set_implicit(true);
             Item::Table(table)
         });
         let servers = servers.as_table_like_mut().ok_or("`mcp_servers` in it is no table")?;
-        let entry = servers.entry(&self.name).or_insert_with(|| Item::Table(Table::new()));
+        let entry = servers.entry(&self.name).or_insert_with(|| Item::Table(added));
         let entry = entry
             .as_table_like_mut()
             .ok_or_else(|| format!("`mcp_servers.{}` in it is no table", self.name))?;
