@@ -45,6 +45,7 @@ check: ## Formatting, lints, licences, generated pages, rules of style, seeds of
 	@$(MAKE) --no-print-directory deny
 	cargo test --locked --quiet -p policy --test config_files generated_files_are_fresh
 	cargo test --locked --quiet -p policy --lib the_page_of_tools
+	cargo test --locked --quiet -p mcp --test reference
 	cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
 	tests/style
 	tests/fuzz seeds
@@ -74,6 +75,7 @@ generate: ## Regenerate the reference pages, the JSON Schema and the code map
 	cargo run --locked --quiet -p policy --example generate -- docs
 	tests/code-map --write
 	GENERATE=1 cargo test --locked --quiet -p policy --lib the_page_of_tools
+	GENERATE=1 cargo test --locked --quiet -p mcp --test reference
 	GENERATE=1 cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
 
 bench: ## Measure against the peers that are installed; SAVE=1 keeps the table in bench/results

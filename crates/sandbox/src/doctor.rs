@@ -152,7 +152,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
 }
 
 /// Makes a plan that touches every layer and requires none, so that one start reports on all of them.
-fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
+pub(crate) fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
     Plan {
         name: "doctor".to_owned(),
         provider: Provider::Native,

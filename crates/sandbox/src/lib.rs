@@ -54,6 +54,7 @@ pub mod image;
 pub mod provider;
 pub mod secrets;
 pub mod session;
+pub mod shell;
 pub mod state;
 pub mod tools;
 

@@ -23,6 +23,8 @@ pub(crate) use self::fs::{
     FsCommand, FsEditArgs, FsListArgs, FsPathArgs, FsReadArgs, FsSearchArgs, FsSelectionArgs,
 };
 pub(crate) use self::keys::KeyFlags;
+pub(crate) use self::mcp::{McpClient, McpCommand, McpInstallArgs, McpServeArgs};
+pub(crate) use self::request::PlanRequest;
 pub(crate) use self::sandboxes::{
     CopyArgs, EventsArgs, ListArgs, LogsArgs, NamesArgs, RemoveArgs, StatsArgs, StopArgs,
 };
@@ -34,6 +36,8 @@ mod deferred;
 mod egress;
 mod fs;
 mod keys;
+mod mcp;
+mod request;
 mod sandboxes;
 pub(crate) mod source;
 mod unnamed;
@@ -189,6 +193,9 @@ pub(crate) enum CliCommand {
     /// List, copy and remove home directories of sandboxes that stay
     #[command(subcommand)]
     Home(HomeCommand),
+    /// Give the tools of a model to clients of MCP: commands in a sandbox
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Test every layer of isolation on this machine, with a temporary sandbox
     Doctor,
     /// Relay sockets of the host for a sandbox that stays; `create` and `run --detach` start it by themselves
@@ -408,48 +415,6 @@ pub(crate) struct ShowArgs {
     /// Print what was enforced on stderr, layer by layer, when the command has ended
     #[arg(long)]
     pub(crate) report: bool,
-}
-
-/// What a plan is made from: where the configuration is, and the flags that go before it.
-#[derive(Args, Debug, Default)]
-pub(crate) struct PlanRequest {
-    #[command(flatten)]
-    pub(crate) source: ConfigSource,
-    /// Name the sandbox, for `exec`, plans and JSON; the host name inside is always `sandbox`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-    /// Set a variable inside, or let the caller's pass
-    #[arg(short, long, value_name = "KEY[=VALUE]")]
-    pub(crate) env: Vec<OsString>,
-    /// Take a variable away that would be there, such as LANG
-    #[arg(long, value_name = "NAME")]
-    pub(crate) unset_env: Vec<String>,
-    /// Set variables from a file of KEY=VALUE lines
-    #[arg(long, value_name = "FILE")]
-    pub(crate) env_file: Vec<PathBuf>,
-    /// Share a directory, or a file with `:ro`; options after a comma: noexec, optional
-    #[arg(short, long, value_name = "HOST:GUEST[:ro]")]
-    pub(crate) volume: Vec<String>,
-    /// Let the command connect to a Unix socket of the host; HOST is a path, or env:NAME for the one that a variable names
-    #[arg(long, value_name = "HOST[:GUEST]")]
-    pub(crate) socket: Vec<String>,
-    #[command(flatten)]
-    pub(crate) keys: KeyFlags,
-    /// The platform of the image, where it is not the engine's own
-    #[arg(long, value_name = "OS/ARCH")]
-    pub(crate) platform: Option<String>,
-    /// Create shared directories that do not exist
-    #[arg(long)]
-    pub(crate) create_dirs: bool,
-}
-
-impl PlanRequest {
-    /// Returns the provider that was typed: no file and no variable says otherwise.
-    pub(crate) fn provider(&self) -> Option<Provider> {
-        let (_, typed) = self.keys.0.iter().find(|(key, _)| key.path == "provider")?;
-        // Anything else is for the configuration to decide.
-        (typed.as_slice() == [Provider::Native.to_string()]).then_some(Provider::Native)
-    }
 }
 
 #[derive(Args, Debug)]

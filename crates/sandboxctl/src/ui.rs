@@ -15,6 +15,7 @@ use crate::error::{Code, CommandError};
 use crate::text::{lines, one_line, several};
 
 /// How to talk to whoever called.
+#[derive(Clone)]
 pub(crate) struct Ui {
     format: Format,
     quiet: bool,

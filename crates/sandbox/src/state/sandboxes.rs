@@ -453,7 +453,7 @@ impl StayingSandbox {
     }
 
     /// Returns whether it lives now.
-    pub(crate) fn lives(&self) -> Result<bool, SandboxError> {
+    pub fn lives(&self) -> Result<bool, SandboxError> {
         Ok(is_held(&self.directory)?)
     }
 

@@ -25,6 +25,7 @@ mod git_config;
 mod home;
 mod init;
 mod man;
+mod mcp;
 mod not_found;
 mod plan;
 mod policy;
@@ -81,6 +82,7 @@ pub(crate) fn run(
         CliCommand::SocketRelay => socket_relay::serve(),
         CliCommand::Children => children::serve(ui),
         CliCommand::Child => child::child(ui, Context::gather()?, parent),
+        CliCommand::Mcp(command) => mcp::mcp(ui, command),
         CliCommand::Doctor => doctor::doctor(ui, &Context::gather()?),
     }
 }

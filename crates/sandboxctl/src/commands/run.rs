@@ -201,6 +201,31 @@ pub(super) fn restart(
     }
 }
 
+/// Makes a sandbox that waits for commands from a plan that was loaded before, as often as it is wanted, and returns its record.
+pub(super) fn make(
+    ui: &Ui,
+    context: &mut Context,
+    plan: &Plan,
+    project: Option<PathBuf>,
+) -> Result<Box<SandboxRecord>, CommandError> {
+    let mut loaded = load::recorded(context, plan)?;
+    loaded.project = project;
+    let stay = StayPlan {
+        command: FirstCommand::None,
+        idle_timeout: plan.lifecycle.idle_timeout,
+        max_duration: plan.lifecycle.max_duration,
+        log_bytes: 0,
+    };
+    let start = Start { stay: Some(Stay { plan: stay, replaces: None }), ..Start::default() };
+    match carry(ui, context, loaded, start, &ShowArgs { dry_run: false, report: false })? {
+        Carried::Stays(record) => Ok(record),
+        Carried::Ended(code) => Err(CommandError::message(
+            Code::StartFailed,
+            format_args!("the sandbox was not made: it has ended with {}", code.number()),
+        )),
+    }
+}
+
 /// PID 1 of the sandbox, which is started as soon as it is known that there will be one of ours.
 pub(super) struct Early<'a> {
     is_wanted: bool,

@@ -74,10 +74,15 @@ fn clear_up_after(ui: &Ui, context: &Context) -> Result<(), CommandError> {
         Notice::Detected(finding) => ui.warning(report::made(&finding)),
         Notice::Started(_) => {}
     };
+    clear_up(context, &mut notice)
+}
+
+/// Does the same, and reports what it does to `notice`.
+pub(super) fn clear_up(context: &Context, notice: &mut dyn FnMut(Notice)) -> Result<(), CommandError> {
     let engines = context.engines(context.programs(directories::around(context)));
     let (state, own) = (context.state(), context.own());
     let ended = EndedSandboxes { caller: context.caller, state: &state, own: &own, engines: &engines };
-    Ok(provider::clear_up(&ended, &mut notice)?)
+    Ok(provider::clear_up(&ended, notice)?)
 }
 
 /// Describes how a sandbox has ended, for programs.

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -154,9 +154,9 @@ impl StayingSandbox {
     /// The sandbox is not running, PID 1 does not answer, or a secret is missing. That there is no such command is its end.
     pub fn spawn(&self, mut command: Command) -> Result<RunningCommand, StartError> {
         self.require(Phase::can_exec, "run a command")?;
-        let mut plan = command.plan(&self.record.plan);
-        let limit = command.output_bytes.unwrap_or(plan.limits.output_bytes);
-        let timeout = plan.limits.timeout;
+        let limit = command.output_bytes.unwrap_or(self.record.plan.limits.output_bytes);
+        let (request, plan) = self.exec_request(&mut command, Attachment::Attached)?;
+        let timeout = request.timeout;
         let agent = Owner { uid: self.record.agent.uid, gid: self.record.agent.gid };
         let opening = StartError::step("opening the standard streams");
         let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|errno| opening(errno.into()));
@@ -164,16 +164,9 @@ impl StayingSandbox {
         let ((input, stdin), (stdout, output), (stderr, errors)) = (pipe()?, pipe()?, pipe()?);
         let inside = [inside(input)?, inside(output)?, inside(errors)?];
 
-        let values = command.take_values(&plan)?;
-        // Its egress proxy has the credentials of routes.
-        plan.routes.clear();
-        let mut values = Some(values);
-        let secrets = HeldSecrets::read(&plan, &mut || Ok(values.take().unwrap_or_default()))?;
-        let command = exec::command(self, &plan, &secrets, self.proxy_variables()?, None)?;
-        let request = ExecRequest { command, timeout, attachment: Attachment::Attached };
         let began = Instant::now();
         let mut control = exec::send(self, &request, &inside.each_ref().map(AsFd::as_fd))?;
-        drop((request, secrets, inside));
+        drop((request, inside));
         // A program has asked, and there is nobody to be warned where the journal cannot be written.
         let (recording, _) = ExecRecording::begin(self)?;
         let ended = exec::started(&mut control, &plan)?;
@@ -196,6 +189,28 @@ impl StayingSandbox {
         })
     }
 
+    /// Starts a command that goes on without this process, until it ends or the sandbox does. It has no input, and what it writes is gone; returns
+    /// how it has ended where it could not be executed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`StayingSandbox::spawn`].
+    pub fn detach(&self, mut command: Command) -> Result<Option<End>, StartError> {
+        self.require(Phase::can_exec, "run a command")?;
+        let (request, plan) = self.exec_request(&mut command, Attachment::Detached)?;
+        let null = File::options().read(true).write(true).open("/dev/null");
+        let null = null.map_err(StartError::step("opening the standard streams"))?;
+        let mut control = exec::send(self, &request, &[null.as_fd(); 3])?;
+        drop(request);
+        let (recording, _) = ExecRecording::begin(self)?;
+        let ended = exec::started(&mut control, &plan)?;
+        match &ended {
+            None => recording.leave(),
+            Some(end) => drop(recording.end(end.exit_code())),
+        }
+        Ok(ended)
+    }
+
     /// Runs a command to its end, without input, and returns what it has written.
     ///
     /// # Errors
@@ -203,6 +218,22 @@ impl StayingSandbox {
     /// Those of [`StayingSandbox::spawn`], and that the sandbox has ended meanwhile.
     pub fn output(&self, command: Command) -> Result<Outcome, StartError> {
         self.spawn(command)?.wait_with_output()
+    }
+
+    /// Makes what PID 1 is told of a command, and returns it with the plan of the command.
+    fn exec_request(
+        &self,
+        command: &mut Command,
+        attachment: Attachment,
+    ) -> Result<(ExecRequest, Plan), StartError> {
+        let mut plan = command.plan(&self.record.plan);
+        let values = command.take_values(&plan)?;
+        // Its egress proxy has the credentials of routes.
+        plan.routes.clear();
+        let mut values = Some(values);
+        let secrets = HeldSecrets::read(&plan, &mut || Ok(values.take().unwrap_or_default()))?;
+        let command = exec::command(self, &plan, &secrets, self.proxy_variables()?, None)?;
+        Ok((ExecRequest { command, timeout: plan.limits.timeout, attachment }, plan))
     }
 
     /// Returns what commands have in their environment because of the egress proxy of the sandbox.
@@ -286,8 +317,18 @@ impl RunningCommand {
         }
     }
 
+    /// Returns the connection to whoever supervises it, which is readable when something is reported.
+    pub(crate) fn control(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Returns whether there is something to take that the connection does not show: it could not be executed.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// Takes what is reported next; returns how the command has ended, if it has.
-    fn on_event(&mut self) -> Result<Option<End>, StartError> {
+    pub(crate) fn on_event(&mut self) -> Result<Option<End>, StartError> {
         if let Some(end) = self.ended.take() {
             return Ok(Some(end));
         }
@@ -303,7 +344,8 @@ impl RunningCommand {
         Ok(None)
     }
 
-    fn outcome(&mut self, end: End, output: Option<Output>) -> Outcome {
+    /// Returns what there is to say of it when it has ended.
+    pub(crate) fn outcome(&mut self, end: End, output: Option<Output>) -> Outcome {
         let end = self.timeout.filter(|_| self.timed_out).map_or(end, End::TimedOut);
         let _ = self.recording.take().map(|recording| recording.end(end.exit_code()));
         Outcome {

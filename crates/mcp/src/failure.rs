@@ -1,0 +1,93 @@
+//! Why a tool did not do what it was asked for, in words for a model: no path of the host is in them.
+
+use policy::rules::path::PathError;
+use sandbox::session::error::StartError;
+use sandbox::shell::jobs::JobError;
+use sandbox::state::sandboxes::SandboxError;
+
+/// Why a tool did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The model has asked for what cannot be.
+    #[error("{0}")]
+    Asked(String),
+    /// There is too much to do.
+    #[error("busy: {0}; this call was not begun, and can be made again when others have ended")]
+    Busy(&'static str),
+    /// Whoever had asked for it did not want it any more.
+    #[error("cancelled: all that the call had started was ended")]
+    Cancelled,
+    /// It failed on the host. What is said there may name paths of the host.
+    #[error(
+        "{what} failed on the host of the sandbox; the log of the server has the reason, for the person who runs it"
+    )]
+    Host { what: &'static str, reason: String },
+}
+
+impl Failure {
+    /// Makes a failure of the host of an error.
+    pub fn host(what: &'static str) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |error| Self::Host { what, reason: error.to_string() }
+    }
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        match error {
+            SandboxError::NotFound(_) | SandboxError::NameInUse { .. } | SandboxError::Phase { .. } => {
+                Self::Asked(error.to_string())
+            }
+            error => Self::Host { what: "using the sandbox", reason: error.to_string() },
+        }
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Sandbox(error) => error.into(),
+            error => Self::Host { what: "running the command", reason: error.to_string() },
+        }
+    }
+}
+
+impl From<JobError> for Failure {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Start(error) => error.into(),
+            error => Self::Asked(error.to_string()),
+        }
+    }
+}
+
+impl From<PathError> for Failure {
+    fn from(error: PathError) -> Self {
+        Self::Asked(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn what_may_name_a_path_of_the_host_is_not_shown_to_a_model() {
+        let error = StartError::Step {
+            step: "opening /home/me/.local/state".into(),
+            source: io::ErrorKind::NotFound.into(),
+            remedy: None,
+        };
+        let failure = Failure::from(error);
+        assert!(!failure.to_string().contains("/home/me"), "{failure}");
+        let Failure::Host { reason, .. } = failure else { panic!("{failure:?}") };
+        assert!(reason.contains("/home/me"));
+    }
+
+    #[test]
+    fn what_the_model_has_named_is_shown_to_it() {
+        let failure = Failure::from(SandboxError::NotFound("work".to_owned()));
+        assert_eq!(failure.to_string(), "there is no sandbox named \"work\" of yours");
+    }
+}

@@ -1,0 +1,33 @@
+//! What the program that serves supplies: how sandboxes are made and removed, which only it can say.
+
+use std::time::Duration;
+
+use policy::plan::Plan;
+use sandbox::Sandbox;
+use sandbox::secrets::SecretValue;
+
+use crate::failure::Failure;
+
+/// Makes a sandbox from a plan, or makes one again that has ended.
+pub type Make = dyn Fn(&Plan) -> Result<Sandbox, Failure> + Send + Sync;
+
+/// Removes a sandbox, and moves aside what its commands have made that would run on the host; returns what was moved, as paths inside.
+pub type Remove = dyn Fn(&Sandbox, Duration) -> Result<Vec<String>, Failure> + Send + Sync;
+
+/// Reads the values of the secrets of a plan, by variable.
+pub type ReadSecrets = dyn Fn(&Plan) -> Result<Vec<(String, SecretValue)>, Failure> + Send + Sync;
+
+/// What the program supplies.
+pub struct Program {
+    /// What every sandbox is made from, but for its name.
+    pub plan: Plan,
+    /// Whether the name of the plan was chosen by somebody: the first default sandbox has it.
+    pub is_named: bool,
+    /// Its version, for clients.
+    pub version: &'static str,
+    pub make: Box<Make>,
+    pub remove: Box<Remove>,
+    pub secrets: Box<ReadSecrets>,
+    /// Takes a line for the person who runs the server.
+    pub log: Box<dyn Fn(&str) + Send + Sync>,
+}

@@ -1,0 +1,124 @@
+//! `shell`: runs a command to its end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sandbox::shell;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::arguments::{CommandInput, Extras, request};
+use super::row::{Effect, Row, schema, typed};
+use super::text::{EndOutput, millis, shown};
+use crate::admission::Lane;
+use crate::failure::Failure;
+
+/// How long a command may run, unless the call says otherwise.
+const TIMEOUT: u32 = 120;
+
+pub(super) const ROW: Row = Row {
+    name: "shell",
+    title: "Run a command",
+    description: "Runs a command in the sandbox and waits for its end. `command` is text for `sh -c`, or an array of a program and its arguments. Commands \
+                  share the files of the sandbox, and nothing else: each starts anew in its working directory. What the sandbox does not allow fails with an \
+                  ordinary error; where it is certain that the policy is the reason, `note` says so, and that retrying does not help. For what runs long or \
+                  serves others, use `shell_start`.",
+    lane: Lane::Command,
+    effect: Effect::Anything,
+    input: schema::<ShellInput>,
+    output: schema::<ShellOutput>,
+    run: |session, cancel, arguments| {
+        typed(arguments, |input: ShellInput| {
+            let found = session.sandbox(input.sandbox.as_deref())?;
+            let extras = Extras {
+                cwd: input.cwd,
+                env: input.env,
+                stdin: input.stdin,
+                timeout: Some(Duration::from_secs(input.timeout_seconds.unwrap_or(TIMEOUT).max(1).into())),
+                output_bytes: input.max_output_bytes,
+            };
+            let request = request(session, &found.sandbox, input.command, extras)?;
+            let outcome = shell::run(&found.sandbox, request, cancel)?;
+            if outcome.end == shell::ShellEnd::Cancelled {
+                return Err(Failure::Cancelled);
+            }
+            let end = EndOutput::from(&outcome.end);
+            let note = outcome.note.as_deref().unwrap_or_default();
+            let memory = if outcome.oom_killed == Some(true) {
+                "[the limit of memory was reached, and a process was killed]"
+            } else {
+                ""
+            };
+            let text = shown(
+                &outcome.stdout,
+                &outcome.stderr,
+                &[&end.line(), memory, note, found.notice.unwrap_or_default()],
+            );
+            let output = ShellOutput {
+                end,
+                truncated: outcome.stdout.is_truncated || outcome.stderr.is_truncated,
+                stdout_bytes: outcome.stdout.total,
+                stderr_bytes: outcome.stderr.total,
+                stdout: outcome.stdout.text,
+                stdout_base64: outcome.stdout.base64,
+                stderr: outcome.stderr.text,
+                stderr_base64: outcome.stderr.base64,
+                duration_ms: millis(outcome.duration),
+                oom_killed: outcome.oom_killed,
+                note: outcome.note,
+                notice: found.notice.map(str::to_owned),
+            };
+            Ok((output, text))
+        })
+    },
+};
+
+/// What the tool takes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShellInput {
+    /// Text for `sh -c`, or an array of a program and its arguments, which no shell sees
+    command: CommandInput,
+    /// Where it starts: a path in the sandbox, from its root or relative to its working directory
+    cwd: Option<String>,
+    /// Variables for this command
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// What it reads from standard input; without it, there is none
+    stdin: Option<String>,
+    /// After how many seconds it is ended, with all that it has started: 120 without this. A shorter limit of the policy stays
+    timeout_seconds: Option<u32>,
+    /// How many bytes of each stream are returned at most, from the beginning: 50000 without this, and never more than 1000000
+    max_output_bytes: Option<u64>,
+    /// A sandbox of this session, by name; without it, the default one
+    sandbox: Option<String>,
+}
+
+/// What the tool answers.
+#[derive(JsonSchema, Serialize)]
+struct ShellOutput {
+    #[serde(flatten)]
+    end: EndOutput,
+    /// What it wrote to standard output. What is no UTF-8 is U+FFFD here, and `stdout_base64` has the exact bytes
+    stdout: String,
+    /// The exact bytes in base64; null where `stdout` is exact
+    stdout_base64: Option<String>,
+    /// How many bytes it wrote to standard output in all
+    stdout_bytes: u64,
+    /// What it wrote to standard error, as `stdout`
+    stderr: String,
+    /// The exact bytes in base64; null where `stderr` is exact
+    stderr_base64: Option<String>,
+    /// How many bytes it wrote to standard error in all
+    stderr_bytes: u64,
+    /// Whether it wrote more than is returned
+    truncated: bool,
+    /// How long it ran, in milliseconds
+    duration_ms: u64,
+    /// Whether the limit of memory was reached meanwhile and a process was killed; null where nothing counts that
+    oom_killed: Option<bool>,
+    /// That the policy has made it fail, what it allows, and that retrying does not help; null where that is not certain
+    note: Option<String>,
+    /// What has happened to the sandbox that the command should know
+    notice: Option<String>,
+}

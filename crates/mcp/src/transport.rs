@@ -1,0 +1,37 @@
+//! How clients are reached: over standard streams, or HTTP.
+
+pub mod http;
+mod inbound;
+pub mod stdio;
+pub(crate) mod token;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::admission::{COMMANDS, QUICK};
+use crate::session::Session;
+
+/// The longest message that is read.
+const MOST_MESSAGE: usize = 4 << 20;
+
+/// How long the rest may take when the server ends: calls that were told to end, and sandboxes that are removed.
+const ENDING: Duration = Duration::from_secs(30);
+
+/// Makes the threads of a server: two speak the protocol, and so many wait for sandboxes as calls may run at once, with some for streams and for sessions
+/// that end.
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(COMMANDS + QUICK + 8)
+        .thread_name("mcp")
+        .enable_all()
+        .build()
+}
+
+/// Ends what a client had, on a thread that may wait.
+async fn end(session: Arc<Session>) {
+    // It fails where the runtime ends, which waits for it.
+    let _ = tokio::task::spawn_blocking(move || session.end()).await;
+}

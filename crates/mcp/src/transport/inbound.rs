@@ -1,0 +1,303 @@
+//! What comes from a client before rmcp sees it: messages are told apart here, so that whatever is no message, no method or no request in its time is
+//! answered with the error that JSON-RPC has for it, and never ends the connection.
+
+use std::collections::HashMap;
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, InitializedNotification, InitializedNotificationMethod,
+    JsonRpcMessage, NumberOrString, RequestId, ServerJsonRpcMessage,
+};
+use serde_json::{Value, json};
+
+/// The versions of the protocol that are spoken, the newest first.
+pub(super) const VERSIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// Requests that there are.
+const METHODS: &[&str] = &[
+    "completion/complete", "initialize", "logging/setLevel", "ping", "prompts/get", "prompts/list",
+    "resources/list", "resources/read", "resources/subscribe", "resources/templates/list",
+    "resources/unsubscribe", "tools/call", "tools/list",
+];
+
+/// The most requests of one client that have no answer yet.
+const MOST_IN_FLIGHT: usize = 1024;
+
+/// What is to be done with what has come.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Hand these on, in this order.
+    Deliver(Vec<ClientJsonRpcMessage>),
+    /// Answer with this, and hand nothing on.
+    Answer(Value),
+    /// Nothing: it was a notification, or an answer to nothing.
+    Nothing,
+}
+
+/// How far a client is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Stage {
+    #[default]
+    New,
+    /// It has asked to begin.
+    Greeted,
+    Ready,
+}
+
+/// What becomes of the answer to a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Answer {
+    Wanted,
+    /// The client has cancelled the request, and wants no answer any more.
+    Dropped,
+}
+
+/// The state of one client's connection.
+#[derive(Debug, Default)]
+pub(super) struct Inbound {
+    stage: Stage,
+    in_flight: HashMap<RequestId, Answer>,
+}
+
+impl Inbound {
+    /// Takes what has come as one message.
+    pub(super) fn accept(&mut self, bytes: &[u8]) -> Step {
+        match serde_json::from_slice::<Value>(bytes) {
+            Ok(value) => self.accept_value(value),
+            Err(error) => {
+                Step::Answer(error_object(&Value::Null, -32700, &format!("this is no JSON: {error}")))
+            }
+        }
+    }
+
+    fn accept_value(&mut self, mut value: Value) -> Step {
+        let refuse = |id: &Value, message: &str| Step::Answer(error_object(id, -32600, message));
+        let Some(object) = value.as_object_mut() else {
+            return refuse(
+                &Value::Null,
+                "a message is one JSON object; batches are no part of this version of MCP",
+            );
+        };
+        let id = object.get("id").cloned();
+        let known_id = match &id {
+            None => None,
+            Some(Value::String(text)) => Some(NumberOrString::String(text.as_str().into())),
+            Some(other) => match other.as_i64() {
+                Some(number) => Some(NumberOrString::Number(number)),
+                None => return refuse(&Value::Null, "the `id` of a request is a string or an integer"),
+            },
+        };
+        let id = id.unwrap_or_default();
+        if object.get("jsonrpc") != Some(&json!("2.0")) {
+            return refuse(&id, "`jsonrpc` has to be \"2.0\"");
+        }
+        let Some(method) = object.get("method").and_then(Value::as_str).map(str::to_owned) else {
+            // The server asks nothing, and so there is nothing to be answered.
+            let is_answer = object.contains_key("result") || object.contains_key("error");
+            return if is_answer { Step::Nothing } else { refuse(&id, "a request has a `method`") };
+        };
+        match known_id {
+            Some(known_id) => {
+                if method == "initialize" {
+                    speak_a_known_version(object);
+                }
+                self.request(value, &id, known_id, &method)
+            }
+            None => self.notification(value, &method),
+        }
+    }
+
+    fn request(&mut self, value: Value, id: &Value, known_id: RequestId, method: &str) -> Step {
+        let refuse = |message: &str| Step::Answer(error_object(id, -32600, message));
+        if self.in_flight.contains_key(&known_id) {
+            return refuse("a request with this `id` has no answer yet");
+        }
+        if self.in_flight.len() >= MOST_IN_FLIGHT {
+            return Step::Answer(error_object(
+                id,
+                -32000,
+                "busy: as many requests wait for an answer as the server takes; ask again when some have one",
+            ));
+        }
+        match (self.stage, method) {
+            (Stage::New | Stage::Greeted, "ping") => {
+                return Step::Answer(json!({ "jsonrpc": "2.0", "id": id, "result": {} }));
+            }
+            (Stage::New, "initialize") | (Stage::Greeted | Stage::Ready, _) => {}
+            (Stage::New, _) => return refuse("the first request has to be `initialize`"),
+        }
+        if self.stage != Stage::New && method == "initialize" {
+            return refuse("this session was initialized already");
+        }
+        let message = match serde_json::from_value::<ClientJsonRpcMessage>(value) {
+            Ok(message @ JsonRpcMessage::Request(_)) => message,
+            Err(_) | Ok(_) if METHODS.contains(&method) => {
+                return Step::Answer(error_object(
+                    id,
+                    -32602,
+                    &format!("the `params` are not those of `{method}`"),
+                ));
+            }
+            Err(_) | Ok(_) => {
+                return Step::Answer(error_object(id, -32601, &format!("there is no method `{method}`")));
+            }
+        };
+        self.in_flight.insert(known_id, Answer::Wanted);
+        let mut messages = Vec::new();
+        match self.stage {
+            Stage::New => self.stage = Stage::Greeted,
+            Stage::Greeted => {
+                // It is a client that does not say that it has begun, and has.
+                self.stage = Stage::Ready;
+                messages.push(initialized());
+            }
+            Stage::Ready => {}
+        }
+        messages.push(message);
+        Step::Deliver(messages)
+    }
+
+    fn notification(&mut self, value: Value, method: &str) -> Step {
+        let Ok(message @ JsonRpcMessage::Notification(_)) =
+            serde_json::from_value::<ClientJsonRpcMessage>(value)
+        else {
+            return Step::Nothing;
+        };
+        match (self.stage, method) {
+            (Stage::Greeted, "notifications/initialized") => self.stage = Stage::Ready,
+            (Stage::Ready, _) => {}
+            (Stage::New | Stage::Greeted, _) => return Step::Nothing,
+        }
+        if let JsonRpcMessage::Notification(notification) = &message {
+            if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
+                if let Some(answer) = self.in_flight.get_mut(&cancelled.params.request_id) {
+                    *answer = Answer::Dropped;
+                }
+            }
+        }
+        Step::Deliver(vec![message])
+    }
+
+    /// Returns whether a message is to be sent to the client: an answer to what it has cancelled is not.
+    pub(super) fn send(&mut self, message: &ServerJsonRpcMessage) -> bool {
+        let id = match message {
+            JsonRpcMessage::Response(response) => &response.id,
+            JsonRpcMessage::Error(error) => &error.id,
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => return true,
+        };
+        self.in_flight.remove(id) != Some(Answer::Dropped)
+    }
+
+    /// Returns whether every request has its answer.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight.is_empty()
+    }
+}
+
+/// Returns an error of JSON-RPC.
+pub(super) fn error_object(id: &Value, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+/// Makes the notification that a client has begun.
+fn initialized() -> ClientJsonRpcMessage {
+    let notification = InitializedNotification {
+        method: InitializedNotificationMethod,
+        extensions: rmcp::model::Extensions::default(),
+    };
+    ClientJsonRpcMessage::notification(ClientNotification::InitializedNotification(notification))
+}
+
+/// Replaces a version of the protocol that is not spoken by the newest that is: rmcp would repeat any that is older.
+fn speak_a_known_version(object: &mut serde_json::Map<String, Value>) {
+    if let Some(version) = object.get_mut("params").and_then(|params| params.get_mut("protocolVersion")) {
+        if version.as_str().is_some_and(|version| !VERSIONS.contains(&version)) {
+            *version = json!(VERSIONS[0]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn greet(inbound: &mut Inbound) -> Step {
+        inbound.accept_value(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } }))
+    }
+
+    fn ready() -> Inbound {
+        let mut inbound = Inbound::default();
+        assert!(matches!(greet(&mut inbound), Step::Deliver(_)));
+        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert!(matches!(inbound.accept_value(begun), Step::Deliver(_)));
+        inbound
+    }
+
+    fn code(step: Step) -> i64 {
+        let Step::Answer(answer) = step else { panic!("{step:?}") };
+        answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{answer}"))
+    }
+
+    #[test]
+    fn what_is_no_message_has_the_error_of_json_rpc() {
+        let mut inbound = ready();
+        assert_eq!(code(inbound.accept(b"{")), -32700);
+        assert_eq!(code(inbound.accept(b"\xff\xfe")), -32700);
+        assert_eq!(code(inbound.accept(b"[]")), -32600);
+        assert_eq!(code(inbound.accept(br#"{"id":1,"method":"ping"}"#)), -32600);
+        assert_eq!(code(inbound.accept(br#"{"jsonrpc":"2.0","id":1}"#)), -32600);
+        assert_eq!(code(inbound.accept(br#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#)), -32600);
+        assert_eq!(code(inbound.accept(br#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#)), -32601);
+        assert_eq!(
+            code(inbound.accept(
+                br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"shell","arguments":5}}"#
+            )),
+            -32602
+        );
+        assert_eq!(code(inbound.accept(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#)), -32602);
+        assert!(inbound.is_idle() || inbound.in_flight.len() == 1);
+    }
+
+    #[test]
+    fn nothing_is_asked_before_the_beginning_but_whether_anybody_is_there() {
+        let mut inbound = Inbound::default();
+        assert_eq!(code(inbound.accept(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)), -32600);
+        let Step::Answer(pong) = inbound.accept(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#) else {
+            panic!()
+        };
+        assert_eq!(pong["result"], json!({}));
+        assert!(matches!(
+            inbound.accept(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+            Step::Nothing
+        ));
+        assert!(matches!(greet(&mut inbound), Step::Deliver(_)));
+        assert_eq!(code(greet(&mut ready())), -32600);
+    }
+
+    #[test]
+    fn a_client_that_does_not_say_that_it_has_begun_is_served() {
+        let mut inbound = Inbound::default();
+        greet(&mut inbound);
+        let Step::Deliver(messages) = inbound.accept(br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        else {
+            panic!()
+        };
+        assert_eq!(messages.len(), 2);
+    }
+
+    #[test]
+    fn an_id_is_used_once_at_a_time_and_what_was_cancelled_has_no_answer() {
+        let mut inbound = ready();
+        let list = br#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#;
+        assert!(matches!(inbound.accept(list), Step::Deliver(_)));
+        assert_eq!(code(inbound.accept(list)), -32600);
+        inbound.accept(br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}"#);
+        let answer = ServerJsonRpcMessage::error(
+            rmcp::ErrorData::internal_error("x", None),
+            NumberOrString::String("a".into()),
+        );
+        assert!(!inbound.send(&answer));
+        assert!(matches!(inbound.accept(list), Step::Deliver(_)));
+        assert!(inbound.send(&answer));
+    }
+}

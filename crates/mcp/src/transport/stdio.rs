@@ -1,0 +1,247 @@
+//! A client on standard input and output: one message of JSON a line.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::service::{RoleServer, serve_server};
+use rmcp::transport::Transport;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Stdin};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+
+use super::inbound::{Inbound, Step, error_object};
+use super::{ENDING, MOST_MESSAGE, end, runtime};
+use crate::admission::Admission;
+use crate::program::Program;
+use crate::server::Server;
+use crate::session::{Session, fresh_name};
+
+/// How many messages wait to be written: who sends more waits until the client reads.
+const UNWRITTEN: usize = 64;
+
+/// How long calls may go on when input has ended and somebody still reads output.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// Serves the client on standard input and output until it has gone, and removes what it had.
+///
+/// # Errors
+///
+/// This process cannot have the threads that it needs.
+pub fn serve(program: Program) -> io::Result<()> {
+    let runtime = runtime()?;
+    let program = Arc::new(program);
+    let name =
+        if program.is_named { program.plan.name.clone() } else { fresh_name().map_err(io::Error::other)? };
+    let session = Arc::new(Session::new(Arc::clone(&program), name));
+    runtime.block_on(async {
+        let admission = Admission::default();
+        let server = Server::new(Arc::clone(&session), admission);
+        let ended = async {
+            match serve_server(server, StdioTransport::open()).await {
+                Ok(running) => drop(running.waiting().await),
+                // It has gone before it had begun.
+                Err(error) => (program.log)(&format!("the client has gone: {error}")),
+            }
+        };
+        tokio::select! {
+            () = ended => {}
+            () = signalled() => {}
+        }
+        end(session).await;
+    });
+    // What reads standard input may wait for ever.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    Ok(())
+}
+
+/// Waits until this process is asked to end.
+pub(super) async fn signalled() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let mut signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+    let [terminate, interrupt, hangup] = signals.as_mut_slice() else { return std::future::pending().await };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}
+
+/// Standard input and output.
+struct StdioTransport {
+    input: BufReader<Stdin>,
+    /// What there is of the line that is being read.
+    line: Vec<u8>,
+    /// Whether the line is too long, and the rest of it is not kept.
+    is_too_long: bool,
+    /// What has come and was not handed on yet.
+    ready: VecDeque<ClientJsonRpcMessage>,
+    /// Where input has ended: ends when nobody reads output any more, or that has lasted.
+    ending: Option<JoinHandle<()>>,
+    output: Option<mpsc::Sender<Vec<u8>>>,
+    writer: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+/// What sending and receiving share.
+#[derive(Default)]
+struct Shared {
+    inbound: Mutex<Inbound>,
+    /// Notified of each answer.
+    answered: Notify,
+    /// Notified when nobody reads output any more.
+    gone: Notify,
+}
+
+impl Shared {
+    fn inbound(&self) -> MutexGuard<'_, Inbound> {
+        self.inbound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StdioTransport {
+    fn open() -> Self {
+        let shared = Arc::<Shared>::default();
+        let (output, mut lines) = mpsc::channel::<Vec<u8>>(UNWRITTEN);
+        let told = Arc::clone(&shared);
+        let writer = tokio::spawn(async move {
+            let mut stdout = tokio::io::stdout();
+            while let Some(line) = lines.recv().await {
+                let written = async { stdout.write_all(&line).await.and(stdout.flush().await) };
+                if written.await.is_err() {
+                    told.gone.notify_one();
+                    return;
+                }
+            }
+        });
+        Self {
+            input: BufReader::new(tokio::io::stdin()),
+            line: Vec::new(),
+            is_too_long: false,
+            ready: VecDeque::new(),
+            ending: None,
+            output: Some(output),
+            writer: Some(writer),
+            shared,
+        }
+    }
+
+    /// Writes an answer in its turn, without keeping anybody waiting who reads.
+    fn answer(&self, value: &Value) {
+        let line = format!("{value}\n").into_bytes();
+        if let Some(output) = self.output.clone() {
+            tokio::spawn(async move { output.send(line).await });
+        }
+    }
+
+    /// Takes the line that was read.
+    fn take_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.is_too_long) {
+            let message = format!("a message is {MOST_MESSAGE} bytes long at most");
+            return self.answer(&error_object(&Value::Null, -32600, &message));
+        }
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        let step = self.shared.inbound().accept(&line);
+        match step {
+            Step::Deliver(messages) => self.ready.extend(messages),
+            Step::Answer(value) => self.answer(&value),
+            Step::Nothing => {}
+        }
+    }
+
+    /// Reads what there is; returns whether input has ended. Nothing is lost where this is not waited for to the end.
+    async fn read(&mut self) -> bool {
+        let Ok(bytes) = self.input.fill_buf().await else { return true };
+        if bytes.is_empty() {
+            // The last line need not have an end.
+            self.take_line();
+            return true;
+        }
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        if self.line.len() + part.len() > MOST_MESSAGE {
+            self.is_too_long = true;
+            self.line.clear();
+        }
+        if !self.is_too_long {
+            self.line.extend_from_slice(part);
+        }
+        let used = part.len() + usize::from(end.is_some());
+        self.input.consume(used);
+        if end.is_some() {
+            self.take_line();
+        }
+        false
+    }
+}
+
+impl Transport<RoleServer> for StdioTransport {
+    type Error = io::Error;
+
+    fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let is_wanted = self.shared.inbound().send(&item);
+        let (output, shared) = (self.output.clone(), Arc::clone(&self.shared));
+        async move {
+            if is_wanted {
+                let mut line = serde_json::to_vec(&item)?;
+                line.push(b'\n');
+                let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+                output.ok_or_else(gone)?.send(line).await.map_err(|_| gone())?;
+            }
+            shared.answered.notify_one();
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if let Some(message) = self.ready.pop_front() {
+                return Some(message);
+            }
+            let shared = Arc::clone(&self.shared);
+            if let Some(ending) = &mut self.ending {
+                if shared.inbound().is_idle() {
+                    return None;
+                }
+                tokio::select! {
+                    () = shared.answered.notified() => {}
+                    () = shared.gone.notified() => return None,
+                    _ = ending => return None,
+                }
+                continue;
+            }
+            tokio::select! {
+                () = shared.gone.notified() => return None,
+                has_ended = self.read() => if has_ended {
+                    self.ending = Some(tokio::task::spawn_blocking(wait_for_hang_up));
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        // The writer ends with the last sender.
+        self.output = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = tokio::time::timeout(ENDING, writer).await;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until nobody reads standard output any more, or for so long as last answers may take.
+fn wait_for_hang_up() {
+    let mut output = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+    let limit = Timespec::try_from(LAST_ANSWERS).unwrap_or_default();
+    // Interrupted, it counts as gone: the input has ended.
+    let _ = poll(&mut output, Some(&limit));
+}

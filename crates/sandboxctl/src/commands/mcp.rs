@@ -1,0 +1,172 @@
+//! `mcp`: the MCP server, and its entry in the configuration of clients.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ::mcp::{Failure, HttpOptions, Program, Token};
+use anyhow::Context as _;
+use policy::plan::Plan;
+use policy::text::escape;
+use sandbox::Sandbox;
+use sandbox::secrets::SecretValue;
+use sandbox::session::outcome::Notice;
+
+use super::run::{self, Sources};
+use super::sandboxes;
+use crate::cli::{Deferred, McpCommand, McpServeArgs};
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+use crate::{load, precedence, report, ui};
+
+mod install;
+
+pub(crate) fn mcp(ui: &Ui, command: McpCommand) -> Result<ExitCode, CommandError> {
+    match command {
+        // Nothing of it needs root: it acts for the user behind sudo, as that user.
+        McpCommand::Serve(args) => {
+            let Deferred(args) = *args;
+            serve(ui, Context::gather_as_caller()?, &args)
+        }
+        McpCommand::Install(args) => install::install(ui, &Context::gather_as_caller()?, &args),
+    }
+}
+
+fn serve(ui: &Ui, context: Context, args: &McpServeArgs) -> Result<ExitCode, CommandError> {
+    let http = args.http.map(|address| options(&context, address, args)).transpose()?;
+    let loaded = load::plan(ui, &context, &args.request, Vec::new(), &mut |_| ())?;
+    precedence::note(&context, &loaded.searched)?;
+    if let Some(warning) = &loaded.ignored {
+        ui.warning(warning);
+    }
+    // Before there are threads: see `Sources`.
+    confine::clear_variables(&loaded.plan.credential_variables());
+    let host = Arc::new(Host {
+        ui: ui.clone(),
+        env: context.env.clone(),
+        context: Mutex::new(context),
+        project: loaded.project,
+    });
+    let (making, removing, reading, logging) =
+        (Arc::clone(&host), Arc::clone(&host), Arc::clone(&host), host);
+    let program = Program {
+        plan: loaded.plan,
+        is_named: args.request.name.is_some(),
+        version: env!("CARGO_PKG_VERSION"),
+        make: Box::new(move |plan| making.make(plan)),
+        remove: Box::new(move |sandbox, grace| removing.remove(sandbox, grace)),
+        secrets: Box::new(move |plan| reading.secrets(plan)),
+        log: Box::new(move |line| logging.ui.warning(line)),
+    };
+    let served = match http {
+        None => ::mcp::stdio::serve(program),
+        Some(http) => ::mcp::http::serve(program, http, |address| {
+            ui::print(format_args!("serving at http://{address}/mcp"));
+        }),
+    };
+    served.context("cannot serve")?;
+    Ok(ExitCode::Success)
+}
+
+/// Returns how HTTP is served.
+fn options(
+    context: &Context,
+    address: std::net::SocketAddr,
+    args: &McpServeArgs,
+) -> Result<HttpOptions, CommandError> {
+    if !address.ip().is_loopback() && !args.http_remote {
+        let message =
+            format!("--http {address}: others can reach this address, and nothing on the way is encrypted");
+        return Err(CommandError::message(Code::UsageInvalid, message).hint(
+            "serve at 127.0.0.1, with a proxy before it that speaks TLS; or say `--http-remote`, too",
+        ));
+    }
+    let token = if let Some(file) = &args.token_file {
+        let path = context.absolute(file);
+        Token::from_file(&path).with_context(|| format!("--token-file {}", escape::path(&path)))?
+    } else {
+        let token = Token::generate().context("cannot make a token")?;
+        ui::print(format_args!("token: {}", token.reveal()));
+        token
+    };
+    Ok(HttpOptions { address, token, hosts: args.http_host.clone() })
+}
+
+/// The host, for the server: what makes and removes sandboxes.
+struct Host {
+    ui: Ui,
+    /// The environment, of which each start takes what it needs.
+    env: std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString>,
+    context: Mutex<Context>,
+    project: Option<PathBuf>,
+}
+
+impl Host {
+    fn context(&self) -> MutexGuard<'_, Context> {
+        let mut context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        context.env.clone_from(&self.env);
+        context
+    }
+
+    fn make(&self, plan: &Plan) -> Result<Sandbox, Failure> {
+        let context = &mut *self.context();
+        let record = run::make(&self.ui, context, plan, self.project.clone())
+            .map_err(|error| failure("making the sandbox", &error))?;
+        let found = sandboxes::open(context).map_err(|error| failure("making the sandbox", &error))?;
+        Ok(found.find(record.id.as_str())?)
+    }
+
+    fn remove(&self, sandbox: &Sandbox, grace: Duration) -> Result<Vec<String>, Failure> {
+        if sandbox.lives()? {
+            if let Some(warning) = sandbox.stop(grace)?.warning() {
+                self.ui.warning(warning);
+            }
+        }
+        let context = &*self.context();
+        let mut moved = Vec::new();
+        let mut notice = |notice| match notice {
+            Notice::Warning(warning) => self.ui.warning(warning),
+            Notice::Detected(finding) => {
+                self.ui.warning(report::made(&finding));
+                if finding.aside.is_some() {
+                    moved.push(escape::path(&finding.path));
+                }
+            }
+            Notice::Started(_) => {}
+        };
+        sandboxes::clear_up(context, &mut notice).map_err(|error| failure("removing the sandbox", &error))?;
+        let removed = sandboxes::open(context)
+            .map_err(|error| failure("removing the sandbox", &error))?
+            .remove(sandbox);
+        if let Some(warning) = removed?.warning() {
+            self.ui.warning(warning);
+        }
+        Ok(moved)
+    }
+
+    fn secrets(&self, plan: &Plan) -> Result<Vec<(String, SecretValue)>, Failure> {
+        if plan.secrets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let context = self.context();
+        let writable = plan.boundaries.iter().map(|boundary| boundary.host.clone());
+        let programs = context.programs(writable.collect());
+        let sources = Sources { env: self.env.clone(), programs, caller: context.caller };
+        drop(context);
+        // Those of routes are the egress proxy's.
+        let plan = Plan { routes: Vec::new(), ..plan.clone() };
+        let read = sources.read(&self.ui, &plan, None);
+        read.map_err(|error| Failure::Host { what: "reading a secret", reason: error.to_string() })
+    }
+}
+
+/// Tells a model no more of an error of ours than what it has asked for itself.
+fn failure(what: &'static str, error: &CommandError) -> Failure {
+    if error.code == Code::SandboxNameInUse {
+        return Failure::Asked("there is a sandbox of this name already; choose another name".to_owned());
+    }
+    let hints: Vec<_> = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
+    Failure::Host { what, reason: format!("{:#}{}", error.cause, hints.concat()) }
+}
