@@ -31,15 +31,30 @@ const PROGRAMS: &[&str] = &[
 /// Agents, as names of their variables begin: any such variable may be a setting, of which some run programs.
 const AGENTS: &[&str] = &[
     "AIDER_", "AMP_", "AUGMENT_", "CLAUDE_CODE_", "CLAUDE_CONFIG_", "CODEBUFF_", "CODEX_", "COPILOT_",
-    "CRUSH_", "FAST_AGENT_", "GEMINI_CLI_", "GOOSE_", "IFLOW_", "KILO_", "OPENCODE_", "OPENHANDS_",
-    "QWEN_CODE_", "VIBE_",
+    "CRUSH_", "FAST_AGENT_", "GEMINI_CLI_", "GOOSE_", "IFLOW_", "KILO_", "OPENCODE_", "OPENHANDS_", "QWEN_",
+    "VIBE_",
 ];
 
-/// Settings of agents whose names begin like a provider's.
+/// Settings of agents whose names begin like a provider's, or like those of other programs.
 const OF_AGENTS: &[&str] = &[
-    "ANTHROPIC_CUSTOM_HEADERS", "BUILD_SANDBOX", "GEMINI_SANDBOX", "GEMINI_SYSTEM_MD",
-    "GEMINI_WRITE_SYSTEM_MD", "QWEN_SANDBOX", "QWEN_SYSTEM_MD", "SANDBOX_ENV", "SANDBOX_FLAGS",
-    "SANDBOX_MOUNTS", "SEATBELT_PROFILE",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "BUILD_SANDBOX",
+    "CLOUDSDK_CONFIG",
+    "GEMINI_EXP",
+    "GEMINI_RESTRICTED_MODE",
+    "GEMINI_SANDBOX",
+    "GEMINI_SANDBOX_IMAGE",
+    "GEMINI_SANDBOX_PROXY_COMMAND",
+    "GEMINI_SYSTEM_MD",
+    "GEMINI_WRITE_SYSTEM_MD",
+    "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
+    "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
+    "SANDBOX",
+    "SANDBOX_ENV",
+    "SANDBOX_FLAGS",
+    "SANDBOX_MOUNTS",
+    "SANDBOX_PORTS",
+    "SEATBELT_PROFILE",
 ];
 
 /// What of an agent's is no more than a key, or says which model answers.
@@ -145,9 +160,11 @@ fn counts(name: &str, written: &str) -> bool {
             true
         }
         _ if is_of(PROGRAMS) => !is_plain(value),
+        // A path, an address or a command.
+        _ if name.starts_with("GEMINI_") && !ends(KEYS) && !is_plain(value) => true,
         _ if begins(AGENTS) => !ends(KEYS) || value.contains(['/', ':']),
         _ if provider || name.ends_with("_PROXY") => !is_switch,
-        _ if ends(&["_BASE_URL", "_API_BASE"]) => !is_switch && leads_elsewhere(value),
+        _ if ends(&["_BASE_URL", "_API_BASE", "_OTLP_ENDPOINT"]) => !is_switch && leads_elsewhere(value),
         _ => false,
     }
 }
@@ -213,6 +230,7 @@ mod tests {
             "NODE_OPTIONS=--max-old-space-size=4096\nNODE_OPTIONS=\"--no-warnings --enable-source-maps\" # why\n",
             "TRUST_PROXY=1\nNO_PROXY=localhost,.example.org\nBROWSER=none\nLD_SDK_KEY=x\nGIT_SHA=abc\nOPENAI_BASE_URL=",
             "KEY=\"-----BEGIN PRIVATE KEY-----\nMIIE/a+b==\n-----END PRIVATE KEY-----\"\nPRICE='$(not run)'\n",
+            "GEMINI_TEMPERATURE=0.7\nGEMINI_MODEL_NAME=gemini-2.5-pro\nQWEN_API_KEY=x\nOTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317\n",
             "S3_ENDPOINT=https://s3.example.org\nLOG_CONFIG_PATH=config/log.yaml\nNEXTAUTH_URL=https://example.org\n",
         ] {
             assert_eq!(counting(text.as_bytes()), [], "{text}");
@@ -239,6 +257,11 @@ mod tests {
             "QWEN_CODE_SYSTEM_SETTINGS_PATH=s.json",
             "GEMINI_CLI_TRUST_WORKSPACE=true",
             "GEMINI_SANDBOX=false",
+            "GEMINI_SANDBOX_PROXY_COMMAND=evil",
+            "GEMINI_DEBUG_LOG_FILE=/home/me/.bashrc",
+            "QWEN_HOME=evil",
+            "GOOGLE_CLOUD_UNIVERSE_DOMAIN=evil.example",
+            "OTEL_EXPORTER_OTLP_ENDPOINT=https://evil.example",
             "AIDER_LINT_CMD=./evil",
             "AIDER_MODEL=oobabooga/http://127.0.0.1/x",
             "NODE_OPTIONS=--require ./evil.js",

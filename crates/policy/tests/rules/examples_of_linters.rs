@@ -234,8 +234,21 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "[core]\n    site_cache_dir = /workspace/sc\n",
         "[core]\nanalytics = false\nautostage = true\n",
     ),
-    (".datalad/config", ".datalad/config", "[datalad \"create\"]\n	proc-post = evil\n", ""),
-    (".datalad/procedures", ".datalad/procedures/evil.py", "evil", ""),
+    (
+        ".datalad/config",
+        ".datalad/config",
+        "[datalad \"procedures.x\"]
+	call-format = evil
+",
+        "[datalad \"dataset\"]
+	id = 7f1ca5a2-0c1e-11ef-8c3b-0242ac110002
+",
+    ),
+    (
+        ".datalad/config", ".datalad/config", "[include]
+	path = ../evil
+", "",
+    ),
     (".datalad/providers", ".datalad/providers/x.cfg", "[provider:x]\n", ""),
     (".gitsecret/keys/common.conf", ".gitsecret/keys/common.conf", "agent-program ./evil\n", ""),
     (".gitsecret/keys/dirmngr.*", ".gitsecret/keys/dirmngr.conf", "agent-program ./evil\n", ""),

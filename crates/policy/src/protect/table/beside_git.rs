@@ -45,16 +45,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".datalad/config",
         "DataLad",
-        "runs the procedures that it names before and after commands",
-        "DataLad, datalad-run-procedure(1)",
-        RUN,
-    ),
-    read_only(
-        ".datalad/procedures",
-        "DataLad",
-        "runs them when a configuration names them",
-        "DataLad, datalad-run-procedure(1)",
-        RUN,
+        "runs procedures by the commands that it names",
+        "DataLad, datalad-run-procedure(1); datalad/local/run_procedure.py",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::DATALAD))],
     ),
     read_only(
         ".datalad/providers",

@@ -76,6 +76,9 @@ pub(crate) const DETECT_SECRETS: &Keys = &Keys::Only(&[
     (Is(""), &["custom_plugin_paths", "word_list/file"]),
 ]);
 
+/// `DataLad`, "Configuration": neither the commands of procedures nor other files.
+pub(crate) const DATALAD: &Keys = &Keys::AllBut(&["call-format", "path"]);
+
 /// DVC, "Configuration": neither where it keeps its databases nor where data come from.
 pub(crate) const DVC: &Keys = &Keys::Only(&[(
     Word,
