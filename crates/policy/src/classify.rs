@@ -18,6 +18,7 @@ use crate::protect::table::row::ProtectRow;
 
 mod build_server;
 mod compile_commands;
+mod dotenv;
 mod editorconfig;
 pub mod file_lists;
 mod git;
@@ -171,6 +172,7 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
         ContentRule::BuildServer => build_server::classify(content),
         ContentRule::CompileCommands => compile_commands::classify(content),
         ContentRule::EditorConfig => editorconfig::classify(content),
+        ContentRule::DotEnv => dotenv::classify(content),
         ContentRule::Policy => Some(Reason::Policy),
     }
 }
@@ -204,6 +206,11 @@ pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
             compile_commands::essence(content).unwrap_or_else(|| content.to_vec())
         }
         Some(FileRole::Listed(_, ContentRule::EditorConfig)) => editorconfig::essence(content),
+        Some(FileRole::Listed(_, ContentRule::DotEnv)) => dotenv::essence(content),
+        // Its program writes it again and again, with more of what is harmless.
+        Some(FileRole::Listed(row, ContentRule::Settings(format, keys))) if row.stays_writable() => {
+            settings::essence(content, *format, keys)
+        }
         Some(FileRole::SubmoduleConfig) => git::counting(content, git::ConfigKind::Submodule),
         Some(FileRole::LooseConfig) => git::counting(content, git::ConfigKind::Loose),
         _ => content.to_vec(),

@@ -13,22 +13,34 @@ use crate::protect::table::harmless::{Keys, ValueType};
 /// Classifies a file of settings: the first key that is not harmless, or that it cannot be read.
 pub(super) fn classify(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Reason> {
     let unreadable = Some(Reason::Unreadable { format });
-    let Ok(text) = std::str::from_utf8(content) else { return unreadable };
+    let Some(counting) = read(content, format, keys) else { return unreadable };
+    match counting.into_iter().next() {
+        // A value without a key is no setting.
+        Some((key, _)) if key.is_empty() => unreadable,
+        counting => counting.map(|(key, _)| Reason::Setting { key }),
+    }
+}
+
+/// Returns what counts of a file of settings: all of it, where it cannot be read.
+pub(super) fn essence(content: &[u8], format: FileFormat, keys: &'static Keys) -> Vec<u8> {
+    let Some(counting) = read(content, format, keys) else { return content.to_vec() };
+    let lines = counting.into_iter().map(|(key, value)| format!("{key}={}\n", value.unwrap_or_default()));
+    lines.collect::<String>().into_bytes()
+}
+
+/// Reads the settings that are not harmless, in their order; `None` if the file cannot be read.
+fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(String, Option<String>)>> {
+    let text = std::str::from_utf8(content).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = SettingsReader { keys, path: Vec::new(), found: None };
-    let read = match format {
+    let mut reader = SettingsReader { keys, path: Vec::new(), found: Vec::new() };
+    match format {
         FileFormat::Json => reader.json(text),
         FileFormat::Toml => reader.toml(text),
         FileFormat::Yaml => reader.yaml(text),
         FileFormat::Ini => reader.ini(text),
         FileFormat::Git | FileFormat::Text | FileFormat::Index => None,
-    };
-    match (read, reader.found) {
-        (None, _) => unreadable,
-        // A value without a key is no setting.
-        (Some(()), Some(key)) if key.is_empty() => unreadable,
-        (Some(()), found) => found.map(|key| Reason::Setting { key }),
-    }
+    }?;
+    Some(reader.found)
 }
 
 /// Classifies a file of opencode, which puts variables and files into the text before it reads it as JSON: what they
@@ -42,12 +54,13 @@ pub(super) fn classify_opencode(content: &[u8], keys: &'static Keys) -> Option<R
     )
 }
 
-/// Reads settings of any format, and remembers the first that is not harmless: also one that a later one of the
+/// Reads settings of any format, and remembers those that are not harmless: also one that a later one of the
 /// same name hides from a parser that keeps only the last.
 struct SettingsReader {
     keys: &'static Keys,
     path: Vec<String>,
-    found: Option<String>,
+    /// With their values, where these are text.
+    found: Vec<(String, Option<String>)>,
 }
 
 impl SettingsReader {
@@ -63,7 +76,7 @@ impl SettingsReader {
             Keys::AllBut(dangerous) => !dangerous.iter().any(|name| name.eq_ignore_ascii_case(key)),
         };
         if !passes {
-            self.note();
+            self.note(None);
         }
     }
 
@@ -75,7 +88,7 @@ impl SettingsReader {
     fn value(&mut self, value: &str) {
         let is_free = matches!(self.keys, Keys::AllBut(_));
         if !is_free && !self.covering().any(|covers| covers.value_type().is_some_and(|it| it.fits(value))) {
-            self.note();
+            self.note(Some(value));
         }
     }
 
@@ -87,10 +100,8 @@ impl SettingsReader {
         })
     }
 
-    fn note(&mut self) {
-        if self.found.is_none() {
-            self.found = Some(self.path.join("."));
-        }
+    fn note(&mut self, value: Option<&str>) {
+        self.found.push((self.path.join("."), value.map(str::to_owned)));
     }
 
     /// Reads JSON, with the comments and trailing commas that editors allow.
@@ -136,11 +147,20 @@ impl SettingsReader {
             return None;
         }
         let mut value = None;
+        let mut is_over = false;
         for line in text.split(['\n', '\r']) {
             // White space of other kinds is text to a reader of YAML.
             let trimmed = line.trim_matches(' ');
-            let is_document = line.trim_end_matches(' ') == "---" && value.is_none();
+            let is_document = line.trim_end_matches(' ') == "---" && value.is_none() && !is_over;
             if trimmed.is_empty() || trimmed.starts_with('#') || is_document {
+                continue;
+            }
+            // What follows the end of the document is another one.
+            if is_over {
+                return None;
+            }
+            if line == "..." {
+                is_over = true;
                 continue;
             }
             if has_tag_or_anchor(line) {
@@ -184,13 +204,14 @@ impl SettingsReader {
         match item.strip_prefix("- ") {
             _ if self.is_yaml_text() => self.value(line),
             Some(item) if is_in_list => self.value(unquoted(without_comment(item))),
-            _ => self.note(),
+            _ => self.note(Some(line)),
         }
     }
 
     /// Returns whether the value of the key that this is in may be any text.
     fn is_yaml_text(&self) -> bool {
-        self.covering().any(|covers| matches!(covers, Covers::Wholly(ValueType::Text)))
+        self.covering()
+            .any(|covers| matches!(covers, Covers::Wholly(ValueType::Text | ValueType::Without(_))))
     }
 
     /// Reads lines of `key = value`, below `[sections]`. What is indented after one goes on with its value for some readers. Readers disagree about white space that is not of ASCII, and
@@ -200,6 +221,8 @@ impl SettingsReader {
         if text.contains(is_unclear) {
             return None;
         }
+        // Where only some keys count, these do wherever a line begins with one.
+        let is_free = matches!(self.keys, Keys::AllBut(_));
         let mut section = None;
         let mut has_key = false;
         for line in text.split('\n') {
@@ -209,17 +232,22 @@ impl SettingsReader {
                 continue;
             }
             let is_odd = |letter: char| letter == '\u{feff}' || !letter.is_ascii() && letter.is_whitespace();
-            if line.contains(is_odd) || is_indented && has_key {
+            if line.contains(is_odd) && !is_free || is_indented && has_key && !is_free {
                 return None;
             }
             self.path.clear();
-            if let Some(rest) = line.strip_prefix('[') {
-                section = Some(rest.strip_suffix(']').filter(|name| is_plain(name))?);
+            if let Some(rest) = line.strip_prefix('[').filter(|_| !is_indented || !is_free) {
+                section = Some(rest.strip_suffix(']').filter(|name| is_free || is_plain(name))?);
                 continue;
             }
             let (key, value) = line.split_once('=').or_else(|| line.split_once(':')).unwrap_or((line, ""));
             self.path.extend(section.map(str::to_owned));
-            self.enter(key.trim_ascii());
+            let key = key.trim_ascii();
+            // It may be written in quotes, or with white space that only its reader knows.
+            if is_free && !is_indented && !is_plain(key) {
+                self.note(None);
+            }
+            self.enter(key);
             self.value(value.trim_ascii());
             has_key = true;
         }

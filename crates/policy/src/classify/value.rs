@@ -11,6 +11,9 @@ impl ValueType {
             Self::Pattern => is_pattern(value),
             Self::Text => true,
             Self::Is(only) => value == only,
+            Self::Begins(beginning) => is_plain(value) && value.starts_with(beginning),
+            // A backslash may stand for any letter.
+            Self::Without(mark) => !value.contains(mark) && !value.contains('\\'),
         };
         value.is_empty() || is_of_type && !expands(value)
     }
@@ -86,6 +89,10 @@ mod tests {
             (Text, "!{x}"),
             (Text, "@{x}"),
             (ValueType::Is("."), "./node_modules"),
+            (ValueType::Begins("known."), "evil.known.x"),
+            (ValueType::Begins("known."), "known.x::y/z"),
+            (ValueType::Without("evil"), "an evil one"),
+            (ValueType::Without("evil"), "ev\\x69l"),
         ] {
             assert!(!value_type.fits(value), "{value_type:?}: {value}");
         }
@@ -111,6 +118,8 @@ mod tests {
             (Pattern, ".venv"),
             (Text, "Use it: when https://example.org says so"),
             (ValueType::Is("."), "."),
+            (ValueType::Begins("known."), "known.filters.x"),
+            (ValueType::Without("evil"), "a: b"),
         ] {
             assert!(value_type.fits(value), "{value_type:?}: {value}");
         }

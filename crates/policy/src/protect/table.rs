@@ -11,13 +11,16 @@ use self::row::{FileRules, NewFiles};
 pub use self::row::{NamePattern, ProtectRow, Treatment};
 
 mod agents;
+mod ansible;
 mod beam;
+mod beside_git;
 mod builds;
 pub mod content;
 mod editors;
 mod git;
 pub(crate) mod harmless;
 mod known;
+mod linters;
 mod python;
 pub mod row;
 mod shells;
@@ -54,6 +57,8 @@ pub struct RowGroup {
 /// The table.
 pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Git, and what runs at a commit", rows: git::ROWS },
+    RowGroup { title: "Beside git", rows: beside_git::ROWS },
+    RowGroup { title: "Linters, formatters and scanners", rows: linters::ROWS },
     RowGroup { title: "Shells and what they start", rows: shells::ROWS },
     RowGroup { title: "Modules of Python", rows: python::ROWS },
     RowGroup { title: "Modules of Jython", rows: python::JYTHON_ROWS },
@@ -62,6 +67,7 @@ pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Editors", rows: editors::ROWS },
     RowGroup { title: "Agents", rows: agents::ROWS },
     RowGroup { title: "Tools for building and versions", rows: builds::ROWS },
+    RowGroup { title: "Ansible", rows: ansible::ROWS },
     RowGroup { title: "Writable: these run when you run them", rows: writable::ROWS },
 ];
 
@@ -96,8 +102,12 @@ pub fn is_only_a_file(path: &str) -> bool {
 
 /// Returns whether a path stays writable and is only classified.
 pub fn is_only_classified(path: &Path) -> bool {
-    let is_one = |row: &ProtectRow| matches!(row.treatment, Treatment::Classified(_));
-    rows().any(|row| is_one(row) && Path::new(row.path) == path)
+    let folded = path.to_string_lossy().to_ascii_lowercase();
+    let components: Vec<&str> = folded.split('/').collect();
+    let is_it = |row: &&ProtectRow| {
+        row.new_files().is_some() && row.inside(&components).is_some_and(<[&str]>::is_empty)
+    };
+    rows().find(is_it).is_some_and(ProtectRow::stays_writable)
 }
 
 /// Returns whether a path is protected without being asked for.

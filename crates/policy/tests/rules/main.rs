@@ -3,6 +3,7 @@
 mod classify;
 mod env;
 mod examples;
+mod examples_of_linters;
 mod examples_of_tools;
 mod git_config;
 mod limits;

@@ -102,7 +102,11 @@ fn every_row_is_protected_with_all_that_is_in_it() {
 fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
     let link = |path: &str| classify(Path::new(path), EntryType::Link, b"");
     // What these lead to is classified by itself.
-    let may_be_one = |path: &str| path.ends_with("compile_commands.json") || path == ".editorconfig";
+    let may_be_one = |path: &str| {
+        path.ends_with("compile_commands.json")
+            || path == ".editorconfig"
+            || path.starts_with(".env") && !path.starts_with(".envrc") && path != ".env.leave"
+    };
     for path in built_in() {
         let path = path.replace('*', "a");
         let expected = (!may_be_one(&path)).then_some(Reason::NotAFile);
@@ -266,8 +270,8 @@ fn names_that_ordinary_tools_make_at_the_root_are_known_and_no_others() {
         assert!(is_known(Path::new(name)), "{name}");
         assert!(is_known(Path::new(&name.to_uppercase())), "{name} in capitals");
     }
-    for name in ".foorc .foo.toml .foo .vs .factorypath .project .nrepl.edn .graphqlrc.ts .pre-commit .envrc.d .config/foo.toml .htaccess \
-                 .pyre_configuration .php-cs-fixer.dist.php .mypy.ini .ansible-lint .checkov.yaml .tflint.hcl .clang_complete .local .docker .sops.yaml .ignored .keeper"
+    for name in ".foorc .foo.toml .foo .vs .project .nrepl.edn .graphqlrc.ts .pre-commit .envrc.d .config/foo.toml .htaccess \
+                 .pyre_configuration .php-cs-fixer.dist.php .mypy.ini .ansible-lint .checkov.yaml .clang_complete .local .docker .sops.yaml .ignored .keeper"
         .split_whitespace()
     {
         assert!(!is_known(Path::new(name)), "{name}");

@@ -201,3 +201,21 @@ fn what_builds_write_stays_writable_and_is_classified_wherever_a_link_leads() {
         }
     }
 }
+
+#[test]
+fn variables_stay_writable_and_are_classified_where_they_are_new() {
+    const OWN: &str = "OPENAI_BASE_URL=http://localhost:1\nPORT=1\n";
+    let boundary = Boundary::new();
+    boundary.write(".env", OWN).write(".env.local", "PORT=1\n");
+    let baseline = boundary.baseline_of_old();
+    assert!(!boundary.read_only().iter().any(|path| path.starts_with(".env")));
+    boundary.write(".env", &OWN.replace("PORT=1", "PORT=2\nDATABASE_URL=postgres://db.example.org/x"));
+    boundary
+        .write(".env.production.local", "PORT=3\n")
+        .write(".env.example", "OPENAI_BASE_URL=https://example.org\n");
+    assert_eq!(boundary.paths(&baseline), [""; 0], "what people let agents write");
+    boundary.write(".env", &OWN.replace("localhost:1", "evil.example"));
+    boundary.write(".env.local", "PORT=1\nNODE_OPTIONS=--require=./evil.js\n");
+    boundary.write(".env.production.local", "QWEN_CODE_SYSTEM_SETTINGS_PATH=s.json\n");
+    assert_eq!(boundary.paths(&baseline), [".env", ".env.local", ".env.production.local"]);
+}

@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, ProtectRow, RUN, read_only};
+use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
 
 /// Work trees that an agent makes for itself: what is in one is looked at as in any repository.
 const WORKTREES: (&str, ContentRule) = ("worktrees/*", ContentRule::Harmless);
@@ -50,6 +50,18 @@ const CLINE: &str = "Cline, \"Hooks\"";
 pub(super) const ROWS: &[ProtectRow] = &[
     read_only("fastagent.config.yaml", "fast-agent", FAST_AGENT, FAST_AGENT_DOCS, RUN),
     read_only("fastagent.config.yml", "fast-agent", FAST_AGENT, FAST_AGENT_DOCS, RUN),
+    read_only(
+        "fastagent.secrets.yaml", "fast-agent", "the same as `fastagent.config.yaml`", FAST_AGENT_DOCS, RUN,
+    ),
+    read_only(
+        "fastagent.secrets.yml", "fast-agent", "the same as `fastagent.config.yaml`", FAST_AGENT_DOCS, RUN,
+    ),
+    dotenv(".env", DOTENV_EFFECT),
+    dotenv(".env.local", "the same as `.env`"),
+    dotenv(".env.*.local", "the same as `.env`"),
+    dotenv(".env.development", "the same as `.env`"),
+    dotenv(".env.production", "the same as `.env`"),
+    dotenv(".env.test", "the same as `.env`"),
     read_only(
         ".agents",
         "agents that share skills, Codebuff",
@@ -358,6 +370,31 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Conductor, \"Scripts\"",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
+    read_only(
+        ".warp",
+        "Warp",
+        "starts the servers and runs the workflows that it names",
+        "Warp, \"MCP\" and \"Workflows\"",
+        RUN,
+    ),
+    read_only(
+        "vtcode.toml",
+        "VT Code",
+        "runs the hooks and servers that it names",
+        "VT Code, \"Lifecycle hooks\" and \"MCP integration\"",
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING))],
+    ),
+    read_only(
+        "trae_config.yaml",
+        "Trae Agent",
+        "starts the servers that it names, and sends keys and prompts to the one that it names",
+        "bytedance/trae-agent, README",
+        RUN,
+    ),
+    read_only(
+        "trae_config.json", "Trae Agent", "the same as `trae_config.yaml`", "bytedance/trae-agent, README",
+        RUN,
+    ),
     // The policy itself.
     read_only(
         "sandbox.toml",
@@ -367,6 +404,21 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Policy)],
     ),
 ];
+
+/// Makes a row of variables for whoever loads them, which people and agents edit all day.
+const fn dotenv(path: &'static str, effect: &'static str) -> ProtectRow {
+    ProtectRow {
+        path,
+        program: "agents that load it where they start, such as Qwen Code, Gemini CLI, aider and opencode; frameworks; autoenv and Oh My Zsh's dotenv",
+        effect,
+        source: "Qwen Code and Gemini CLI, \"Configuration\"; aider, \"Config with .env\"; Bun, \"Environment variables\"",
+        treatment: Treatment::Classified(NewFiles(&[("", ContentRule::DotEnv)])),
+    }
+}
+
+const DOTENV_EFFECT: &str = "takes variables from it, of which some run programs (`NODE_OPTIONS`, `LD_PRELOAD`), and some say where keys and prompts \
+                             are sent (`*_BASE_URL`, `*_PROXY`) or which settings count; it stays writable, and is moved aside if it newly has one \
+                             of those. autoenv runs all of it, which is not classified";
 
 const FAST_AGENT: &str = "starts the servers that it names, when started there";
 

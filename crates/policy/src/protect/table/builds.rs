@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, ProtectRow, RUN, read_only};
+use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
 
 const CARGO: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::CARGO))];
 
@@ -45,6 +45,19 @@ const GRADLE: &str = "Gradle, \"Initialization Scripts\"";
 const GRADLE_EFFECT: &str = "runs it at each build, where this is a home directory";
 
 const MAVEN_HOME: &str = "Maven, \"Settings Reference\" and \"Guide to Using Extensions\"";
+
+const PKGX: &str = "pkgx, \"dev\"";
+
+const PKGX_EFFECT: &str =
+    "puts programs and variables that it names into the shell when the directory is entered";
+
+const PLEASE: &str = "Please, \"Config file reference\"";
+
+const PLEASE_EFFECT: &str = "says where it takes itself, its plugins and tools from";
+
+const WP_CLI: &str = "WP-CLI, \"Config\"";
+
+const WP_CLI_EFFECT: &str = "loads the PHP that it names, or runs on the machine that it names";
 
 const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
 
@@ -198,7 +211,50 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ".cargo/config", "cargo", "the same as `.cargo/config.toml`", "The Cargo Book, \"Configuration\"",
         CARGO,
     ),
+    ProtectRow {
+        path: "dagger.json",
+        program: "mise, where it takes versions from it",
+        effect: "chooses dagger, which may be a path in the project; it stays writable, and is moved aside if `engineVersion` is no version",
+        source: MISE_IDIOMATIC,
+        treatment: Treatment::Classified(NewFiles(&[(
+            "",
+            ContentRule::Settings(FileFormat::Json, harmless::tools::DAGGER),
+        )])),
+    },
+    read_only(
+        ".fvm",
+        "FVM, and editors that open the project",
+        "runs the Flutter to which its link leads",
+        "FVM, \"Configuration\"",
+        &[
+            ("fvm_config.json", ContentRule::Settings(FileFormat::Json, harmless::tools::FVM)),
+            ("release", ContentRule::Versions(&[])),
+            ("version", ContentRule::Versions(&[])),
+        ],
+    ),
+    read_only(
+        ".volta/hooks.json",
+        "Volta",
+        "runs what says where Node.js and packages come from",
+        "Volta, \"Hooks\"",
+        RUN,
+    ),
+    read_only("pkgx.yaml", "pkgx, once its `dev` is on", PKGX_EFFECT, PKGX, RUN),
+    read_only("pkgx.yml", "pkgx, once its `dev` is on", PKGX_EFFECT, PKGX, RUN),
+    read_only(".pkgx.yaml", "pkgx, once its `dev` is on", PKGX_EFFECT, PKGX, RUN),
+    read_only(".pkgx.yml", "pkgx, once its `dev` is on", PKGX_EFFECT, PKGX, RUN),
     // Packages.
+    read_only(
+        ".poetry/plugins", "poetry, at every command", "loads the plugins in it",
+        "Poetry, \"Project plugins\"", RUN,
+    ),
+    read_only(
+        ".pdm-plugins",
+        "pdm, at every command",
+        "loads the plugins in it",
+        "PDM, \"Specify the plugins in project\"",
+        RUN,
+    ),
     read_only(
         ".npmrc",
         "npm, pnpm",
@@ -291,6 +347,43 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     // Builds and operations.
+    read_only(
+        "PklProject",
+        "pkl, and hk with it",
+        "runs the readers that it names, and says where modules and packages come from",
+        "Pkl, \"Projects\" and \"External readers\"",
+        RUN,
+    ),
+    read_only(
+        "PklProject.deps.json", "pkl, and hk with it", "says where packages lie", "Pkl, \"Projects\"", RUN,
+    ),
+    read_only(".plzconfig", "Please", PLEASE_EFFECT, PLEASE, RUN),
+    read_only(".plzconfig.*", "Please", PLEASE_EFFECT, PLEASE, RUN),
+    read_only(
+        "idf_ext.py", "idf.py, in editors too", "runs it at every command", "ESP-IDF, \"Extending idf.py\"",
+        RUN,
+    ),
+    read_only(
+        "arduino-cli.yaml",
+        "arduino-cli, in editors too",
+        "runs tools from the directories and the servers that it names",
+        "Arduino CLI, \"Configuration\"",
+        RUN,
+    ),
+    read_only(
+        "wp-cli.yml",
+        "WP-CLI, at every command",
+        WP_CLI_EFFECT,
+        WP_CLI,
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::WP_CLI))],
+    ),
+    read_only(
+        "wp-cli.local.yml",
+        "WP-CLI, at every command",
+        WP_CLI_EFFECT,
+        WP_CLI,
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::WP_CLI))],
+    ),
     read_only(
         ".mvn",
         "Maven, and IDEs that open the project",

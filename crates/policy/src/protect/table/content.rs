@@ -45,6 +45,8 @@ pub(crate) enum ContentRule {
     CompileCommands,
     /// How text is indented.
     EditorConfig,
+    /// Variables for whoever loads them.
+    DotEnv,
     /// A `sandbox.toml`.
     Policy,
 }
@@ -52,7 +54,7 @@ pub(crate) enum ContentRule {
 impl ContentRule {
     /// Returns whether a project may well have a link here, whose target is classified by itself.
     pub(crate) fn is_of_any_build(&self) -> bool {
-        matches!(self, Self::CompileCommands | Self::EditorConfig)
+        matches!(self, Self::CompileCommands | Self::DotEnv | Self::EditorConfig)
     }
 }
 

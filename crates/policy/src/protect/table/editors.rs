@@ -64,6 +64,10 @@ const PHPACTOR: &str = "Phpactor, \"Configuration\"";
 
 const BUILD_SERVER: &str = "Build Server Protocol, \"Server discovery\"";
 
+const KDEVELOP: &str = "KDevelop, \"Project configuration\"";
+
+const ZK: &str = "zk, \"Configuration file\" and \"Template format\"";
+
 const LINTER: &str = "runs it, also when an editor looks at a file";
 
 const COMPILE_COMMANDS: FileRules = &[("", ContentRule::CompileCommands)];
@@ -259,6 +263,69 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
     read_only(
+        ".factorypath",
+        "Eclipse, and VS Code with its Java extension",
+        "loads the annotation processors that it names, when the project is opened",
+        "Eclipse, org.eclipse.jdt.apt.core, \"Factory path\"",
+        RUN,
+    ),
+    read_only(
+        ".settings",
+        "Eclipse, and VS Code with its Java extension",
+        "takes settings from it, of which some turn on annotation processors, and some name programs",
+        "Eclipse, \"Project-scoped preferences\"; org.eclipse.jdt.apt.core",
+        &[
+            ("org.eclipse.core.resources.prefs", ContentRule::Harmless),
+            ("org.eclipse.m2e.core.prefs", ContentRule::Harmless),
+        ],
+    ),
+    read_only(
+        "*.kdev4",
+        "KDevelop",
+        "runs the tools that it names when the project is opened",
+        KDEVELOP,
+        RUN,
+    ),
+    read_only(".kdev4", "KDevelop", "the same as `*.kdev4`", KDEVELOP, RUN),
+    read_only(
+        ".obsidian",
+        "Obsidian",
+        "loads the plugins in it when the vault is opened",
+        "Obsidian, \"Community plugins\" and \"Configuration folder\"",
+        &[
+            ("app.json", ContentRule::Harmless),
+            ("appearance.json", ContentRule::Harmless),
+            ("graph.json", ContentRule::Harmless),
+            ("workspace.json", ContentRule::Harmless),
+            ("*.css", ContentRule::Harmless),
+        ],
+    ),
+    read_only(
+        "logseq/custom.js",
+        "Logseq",
+        "runs it when the graph is opened, once that was allowed",
+        "Logseq, \"custom.js\"",
+        RUN,
+    ),
+    read_only(
+        ".zk/config.toml",
+        "zk, in editors too",
+        "runs the editor, finder, aliases and other programs that it names",
+        ZK,
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING))],
+    ),
+    read_only(
+        ".zk/templates",
+        "zk, in editors too",
+        "runs the commands that templates hold (`{{sh}}`)",
+        ZK,
+        RUN,
+    ),
+    read_only(
+        "_vimrc_local.vim", "Vim, with local_vimrc", "runs it for each file below", "local_vimrc, README",
+        RUN,
+    ),
+    read_only(
         ".externalToolBuilders", "Eclipse", "runs them at each automatic build",
         "Eclipse, \"External tool builders\"", RUN,
     ),
@@ -306,6 +373,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "YouCompleteMe, README", RUN,
     ),
     read_only(".emmyrc.json", "emmylua_ls", "runs the formatter that it names", EMMY, NO_JSON),
+    read_only(".emmyrc.lua", "emmylua_ls", "runs it when it starts", EMMY, RUN),
     read_only(
         ".lsp/config.edn", "clojure-lsp", "runs `classpath-cmd` when it starts", "clojure-lsp, \"Settings\"",
         RUN,

@@ -6,6 +6,8 @@
 //! path of what is read. A setting that is missing here costs a person a look at what was moved aside; a dangerous one on a list would
 //! cost more.
 
+pub(crate) mod tools;
+
 /// How the keys of a file are classified.
 #[derive(Debug)]
 pub(crate) enum Keys {
@@ -30,6 +32,10 @@ pub(crate) enum ValueType {
     Text,
     /// This and nothing else.
     Is(&'static str),
+    /// A plain word that begins so.
+    Begins(&'static str),
+    /// Text, in which this is not written in any way.
+    Without(&'static str),
 }
 
 use ValueType::{Is, Model, Pattern, Text, Word};

@@ -56,6 +56,11 @@ impl ProtectRow {
         }
     }
 
+    /// Returns whether what is at this path stays writable, and is only classified.
+    pub(crate) fn stays_writable(&self) -> bool {
+        matches!(self.treatment, Treatment::Classified(_))
+    }
+
     /// Returns what follows this path in another, if that lies in it.
     pub(super) fn inside<'a, 'b>(&self, components: &'b [&'a str]) -> Option<&'b [&'a str]> {
         if !self.may_begin_with(components.first()?) {

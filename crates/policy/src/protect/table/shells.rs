@@ -39,6 +39,8 @@ const PYMOL: &str = "PyMOL, modules/pymol/invocation.py, get_user_config";
 
 const LDAP: &str = "ldap.conf(5)";
 
+const WEZTERM: &str = "WezTerm, \"Configuration Files\"";
+
 const LUA: &str = "Lua manual, package.path";
 
 const LUA_EFFECT: &str = "runs it in the place of a library in C of that name";
@@ -71,6 +73,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".zlogin", "zsh", EFFECT_AT_START, ZSH, START_UP),
     read_only(".zlogout", "zsh", EFFECT_AT_START, ZSH, START_UP),
     read_only(".zprofile", "zsh", EFFECT_AT_START, ZSH, START_UP),
+    read_only(".p10k.zsh", "zsh, with powerlevel10k", EFFECT_AT_START, "powerlevel10k, README", START_UP),
     read_only(".zshenv", "zsh", EFFECT_AT_START, ZSH, START_UP),
     read_only(".zshrc", "zsh", EFFECT_AT_START, ZSH, START_UP),
     read_only(
@@ -168,6 +171,15 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".tmux.conf", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
     read_only(".config/tmux", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
+    read_only(
+        ".config/starship.toml",
+        "starship, at each prompt",
+        "runs the commands that it names, where this is a home directory",
+        "Starship, \"Custom commands\"",
+        RUN,
+    ),
+    read_only(".wezterm.lua", "WezTerm", EFFECT_AT_START, WEZTERM, RUN),
+    read_only(".config/wezterm", "WezTerm", EFFECT_AT_START, WEZTERM, RUN),
     read_only(".screenrc", "screen", EFFECT_AT_START, "screen(1)", RUN),
     // Interpreters and debuggers that read a file where they are started.
     read_only(".gdbinit", "gdb", HERE, "gdb(1), \"Auto-loading safe path\"", RUN),
@@ -209,6 +221,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("cjson.lua", "programs in Lua", LUA_EFFECT, LUA, RUN),
     read_only("posix.lua", "luarocks and other programs in Lua", LUA_EFFECT, LUA, RUN),
     read_only("bz2.lua", "luarocks and other programs in Lua", LUA_EFFECT, LUA, RUN),
+    read_only("luarocks/core/hardcoded.lua", "luarocks", LUA_EFFECT, LUA, RUN),
+    read_only(
+        "socket.so",
+        "luarocks and other programs in Lua",
+        "loads it in the place of a library of that name",
+        "Lua manual, package.cpath",
+        RUN,
+    ),
     read_only("startup.m", "octave, MATLAB", HERE, OCTAVE, RUN),
     read_only(
         "finish.m",
@@ -242,6 +262,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("sysprofile.do", "Stata", HERE, STATA, RUN),
     read_only(".spiceinit", "ngspice", HERE, NGSPICE, RUN),
     read_only("spice.rc", "ngspice", HERE, NGSPICE, RUN),
+    read_only("openocd.cfg", "OpenOCD", HERE, "OpenOCD User's Guide, \"Running\"", RUN),
     read_only("xschemrc", "xschem", HERE, "xschem(1), FILES", RUN),
     read_only(".pymolrc", "PyMOL", HERE, PYMOL, RUN),
     read_only(".pymolrc.*", "PyMOL", HERE, PYMOL, RUN),

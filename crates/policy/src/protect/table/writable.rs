@@ -11,7 +11,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "package.json",
         "npm, yarn, pnpm, bun; commitlint, lint-staged and commitizen at a commit",
         "scripts, also those of an installation, and hooks; what it says to programs that run at a commit comes before \
-         their own files; so does `package.yaml`",
+         their own files; so does `package.yaml`. Where mise takes versions from it, one in `devEngines` or `packageManager` may be a path \
+         in the project (`path:`)",
     ),
     writable(
         "Makefile",
@@ -42,8 +43,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "eslint.config.js",
         "eslint, and editors when a file is opened",
-        "all of it; so do `.eslintrc.js`, `.eslintrc.json` (plugins), `prettier.config.js`, `stylelint.config.js`, \
-         `vite.config.ts` and their like, and plugins that `nx.json` names and `.nx` holds",
+        "all of it; so do `.eslintrc.js`, `.eslintrc.json` (plugins), `prettier.config.js`, `.prettierrc` (plugins), `stylelint.config.js`, \
+         `.textlintrc`, `cspell.config.js`, `.cspell.json` (`import`), `.markdownlint-cli2.jsonc` (rules), `vite.config.ts` and their like, and plugins that `nx.json` names and `.nx` holds",
     ),
     writable(
         "tsconfig.json",
@@ -81,24 +82,25 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "project.clj",
         "lein, and clojure-lsp when a file is opened",
-        "all of it; so do `deps.edn`, `dune`, `lakefile.lean`, `cabal.project`, `stack.yaml` and `config.nims` for the tools of their languages, and what \
+        "all of it; so do `deps.edn`, `dune`, `_CoqProject`, `dub.json`, `dub.settings.json`, `Project.toml` (of Julia), `lakefile.lean`, `cabal.project`, `stack.yaml` and `config.nims` for the tools of their languages, and what \
          is built into `.stack-work`, `dist-newstyle` and `.lake`",
     ),
     writable(
         "Gemfile",
         "bundler, and ruby-lsp when a file is opened",
-        "all of it; so do `*.gemspec`, `Rakefile`, `.bundle/config`, `.ruby-lsp`, and what `.rubocop.yml` requires",
+        "all of it; so do `*.gemspec`, `Rakefile`, `Steepfile`, `.bundle/config`, `.ruby-lsp`, and what `.rubocop.yml`, `.erb-lint.yml`, \
+         `.haml-lint.yml` and `.standard.yml` require",
     ),
     writable(
         "pyproject.toml",
         "pip, uv, poetry",
         "the build system, and for poetry and hatch environments, which editors ask about when they open the project; so do `setup.py`, \
-         `conftest.py`, `noxfile.py`, `poetry.toml`, `hatch.toml`",
+         `conftest.py`, `conf.py` (of Sphinx), `noxfile.py`, `poetry.toml`, `hatch.toml`",
     ),
     writable(
         ".pylintrc",
         "pylint, flake8, phpstan and other linters, in editors too",
-        "`init-hook` and plugins; so do `setup.cfg`, `.flake8`, `.sqlfluff`, `.golangci.yml`, `buf.yaml`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
+        "`init-hook` and plugins; so do `.bandit`, `.php-cs-fixer.php`, `phpcs.xml`, `setup.cfg`, `.flake8`, `.sqlfluff`, `.golangci.yml`, `buf.yaml`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
     ),
     writable(
         "flake.nix",
@@ -135,13 +137,17 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "php, and the prompt powerlevel10k with its segment `laravel_version` in this directory and below",
         "all of it, and what it loads of `vendor` and `bootstrap`",
     ),
+    writable(
+        "library",
+        "ansible, beside a playbook",
+        "the modules in it, when a playbook uses them; so do those of `roles`",
+    ),
     writable("node_modules", "editors, package managers", "programs and plugins; not searched at all"),
     writable(
-        ".env",
-        "whatever loads it; autoenv and Oh My Zsh's dotenv do when the directory is entered",
-        "variables, of which some run programs (`NODE_OPTIONS`, `LD_PRELOAD`); for autoenv, all of it",
+        "Dockerfile",
+        "docker, compose",
+        "in containers, with what `compose.yaml` shares; a `provider` in that is a program of the host's",
     ),
-    writable("Dockerfile", "docker, compose", "in containers, with what `compose.yaml` shares"),
     writable(".github/workflows", "the forge", "on its machines, once pushed"),
     writable("AGENTS.md", "agents", "nothing by itself; text persuades, as `CLAUDE.md` and rules do"),
     writable(

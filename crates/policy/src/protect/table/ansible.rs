@@ -1,0 +1,56 @@
+//! Rows of what Ansible loads from the directory of a playbook.
+
+use super::content::ContentRule;
+use super::row::{NewFiles, ProtectRow, RUN, Treatment, read_only};
+
+const PROGRAM: &str = "ansible, and ansible-lint in editors when a playbook is opened";
+
+const DOCS: &str = "Ansible, \"Adding modules and plugins locally\"";
+
+const NAVIGATOR: &str = "ansible-navigator, \"Settings\"";
+
+const NAVIGATOR_EFFECT: &str =
+    "runs the editor that it names, and shares the directories that it names with containers";
+
+/// Makes a row of a directory of plugins beside a playbook.
+const fn plugins(path: &'static str) -> ProtectRow {
+    let files = NewFiles(&[("*.md", ContentRule::Harmless)]);
+    ProtectRow {
+        path,
+        program: PROGRAM,
+        effect: "loads each `.py` in it",
+        source: DOCS,
+        treatment: Treatment::ReadOnly(files),
+    }
+}
+
+pub(super) const ROWS: &[ProtectRow] = &[
+    plugins("action_plugins"),
+    plugins("become_plugins"),
+    plugins("cache_plugins"),
+    plugins("callback_plugins"),
+    plugins("cliconf_plugins"),
+    plugins("connection_plugins"),
+    plugins("doc_fragments"),
+    plugins("filter_plugins"),
+    plugins("httpapi_plugins"),
+    plugins("inventory_plugins"),
+    plugins("lookup_plugins"),
+    plugins("module_utils"),
+    plugins("netconf_plugins"),
+    plugins("shell_plugins"),
+    plugins("strategy_plugins"),
+    plugins("terminal_plugins"),
+    plugins("test_plugins"),
+    plugins("vars_plugins"),
+    read_only(
+        "collections/ansible_collections",
+        PROGRAM,
+        "loads the plugins of collections in it",
+        "Ansible, \"Using collections in a playbook\"",
+        RUN,
+    ),
+    read_only("ansible-navigator.json", "ansible-navigator", NAVIGATOR_EFFECT, NAVIGATOR, RUN),
+    read_only("ansible-navigator.yaml", "ansible-navigator", NAVIGATOR_EFFECT, NAVIGATOR, RUN),
+    read_only("ansible-navigator.yml", "ansible-navigator", NAVIGATOR_EFFECT, NAVIGATOR, RUN),
+];

@@ -1,0 +1,221 @@
+//! Rows of linters, formatters and scanners that hooks of git and editors start, and that load or write what their settings name.
+
+use super::content::{ContentRule, FileFormat};
+use super::harmless;
+use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
+
+const CMAKE_FORMAT: &str = "cmake-format and cmake-lint, in hooks and editors";
+
+const CMAKE_FORMAT_DOCS: &str = "cmakelang, \"Configuration\"; cmakelang/format/__main__.py";
+
+const CMAKE_FORMAT_INCLUDES: &str = "loads the files that it includes, also those that are Python";
+
+const SYFT: &str = "Syft, \"Configuration\"";
+
+const GRYPE: &str = "Grype, \"Configuration\"";
+
+const WRITES: &str = "writes to the file that it names, by the template that it names";
+
+const TERRAFORM_DOCS: &str = "terraform-docs, in its hook too";
+
+const TERRAFORM_DOCS_CONFIG: &str = "terraform-docs, \"Configuration\"";
+
+const TERRAFORM_DOCS_FILES: FileRules =
+    &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::TERRAFORM_DOCS))];
+
+const VALE: &str = "Vale, in editors when a file is saved";
+
+const VALE_DOCS: &str = "Vale, \".vale.ini\"";
+
+const VALE_EFFECT: &str = "transforms files by the style sheet that it names, which may read others";
+
+const VALE_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::VALE))];
+
+const TRIVY: &str = "Trivy, \"Configuration file\"";
+
+const NEOCMAKE: &str = "neocmakelsp, README";
+
+const NEOCMAKE_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::NEOCMAKE))];
+
+pub(super) const ROWS: &[ProtectRow] = &[
+    ProtectRow {
+        path: ".secrets.baseline",
+        program: "detect-secrets, in its hook too",
+        effect: "loads the Python that its plugins and filters name; the hook writes it, so it stays writable, and is moved aside if it names any but \
+                 those of detect-secrets",
+        source: "detect-secrets, detect_secrets/settings.py",
+        treatment: Treatment::Classified(NewFiles(&[(
+            "",
+            ContentRule::Settings(FileFormat::Json, harmless::tools::DETECT_SECRETS),
+        )])),
+    },
+    read_only(
+        ".clang-tidy",
+        "clang-tidy and clangd, in hooks and editors",
+        "gives a compiler the arguments in it, of which some write where they say, or load a library",
+        "clang-tidy, \"Configuration files\"",
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::CLANG_TIDY))],
+    ),
+    read_only(
+        ".cmake-format",
+        CMAKE_FORMAT,
+        "runs it as Python, if it is no JSON and no YAML",
+        CMAKE_FORMAT_DOCS,
+        RUN,
+    ),
+    read_only(
+        ".cmake-format.json",
+        CMAKE_FORMAT,
+        CMAKE_FORMAT_INCLUDES,
+        CMAKE_FORMAT_DOCS,
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::CMAKE_FORMAT))],
+    ),
+    read_only(
+        ".cmake-format.yaml",
+        CMAKE_FORMAT,
+        CMAKE_FORMAT_INCLUDES,
+        CMAKE_FORMAT_DOCS,
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::CMAKE_FORMAT))],
+    ),
+    read_only(".cmake-format.py", CMAKE_FORMAT, "runs it as Python", CMAKE_FORMAT_DOCS, RUN),
+    read_only(
+        "cmake-format.json",
+        CMAKE_FORMAT,
+        CMAKE_FORMAT_INCLUDES,
+        CMAKE_FORMAT_DOCS,
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::CMAKE_FORMAT))],
+    ),
+    read_only(
+        "cmake-format.yaml",
+        CMAKE_FORMAT,
+        CMAKE_FORMAT_INCLUDES,
+        CMAKE_FORMAT_DOCS,
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::CMAKE_FORMAT))],
+    ),
+    read_only("cmake-format.py", CMAKE_FORMAT, "runs it as Python", CMAKE_FORMAT_DOCS, RUN),
+    read_only(
+        ".gersemirc",
+        "gersemi, in hooks and editors",
+        "loads the extensions that it names",
+        "gersemi, \"Configuration\"; gersemi/extensions.py",
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::GERSEMI))],
+    ),
+    read_only(
+        ".syft.yaml",
+        "Syft",
+        WRITES,
+        SYFT,
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::SYFT))],
+    ),
+    read_only(".syft.*", "Syft", "the same as `.syft.yaml`", SYFT, RUN),
+    read_only(".syft/config.*", "Syft", "the same as `.syft.yaml`", SYFT, RUN),
+    read_only(
+        ".grype.yaml",
+        "Grype",
+        WRITES,
+        GRYPE,
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::GRYPE))],
+    ),
+    read_only(".grype.*", "Grype", "the same as `.grype.yaml`", GRYPE, RUN),
+    read_only(".grype/config.*", "Grype", "the same as `.grype.yaml`", GRYPE, RUN),
+    read_only(
+        "trivy.yaml",
+        "Trivy, in editors too",
+        "writes to the file that it names, by the template in it, loads modules, and sends what it finds to the server that it names",
+        TRIVY,
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::TRIVY))],
+    ),
+    read_only(".terraform-docs.yml", TERRAFORM_DOCS, WRITES, TERRAFORM_DOCS_CONFIG, TERRAFORM_DOCS_FILES),
+    read_only(".terraform-docs.yaml", TERRAFORM_DOCS, WRITES, TERRAFORM_DOCS_CONFIG, TERRAFORM_DOCS_FILES),
+    read_only(
+        ".config/.terraform-docs.yml", TERRAFORM_DOCS, WRITES, TERRAFORM_DOCS_CONFIG, TERRAFORM_DOCS_FILES,
+    ),
+    read_only(
+        ".config/.terraform-docs.yaml", TERRAFORM_DOCS, WRITES, TERRAFORM_DOCS_CONFIG, TERRAFORM_DOCS_FILES,
+    ),
+    read_only(".tfdocs.d", TERRAFORM_DOCS, "runs the plugins in it", "terraform-docs, \"Plugins\"", RUN),
+    read_only(
+        ".tflint.hcl", "tflint, in hooks and editors", "runs the plugins that it names",
+        "TFLint, \"Configuring TFLint\"", RUN,
+    ),
+    read_only(
+        ".tflint.d", "tflint, in hooks and editors", "runs the plugins in it",
+        "TFLint, \"Configuring Plugins\"", RUN,
+    ),
+    read_only(".vale.ini", VALE, VALE_EFFECT, VALE_DOCS, VALE_FILES),
+    read_only("_vale.ini", VALE, VALE_EFFECT, VALE_DOCS, VALE_FILES),
+    read_only("vale.ini", VALE, VALE_EFFECT, VALE_DOCS, VALE_FILES),
+    read_only(
+        ".yardoc",
+        "yard, and solargraph",
+        "loads the objects of Ruby in it, which may run anything",
+        "YARD, YARD::Serializers::YardocSerializer; Ruby, Marshal.load",
+        RUN,
+    ),
+    read_only(
+        ".importlinter",
+        "lint-imports, in its hook too",
+        "loads the types of contracts that it names",
+        "Import Linter, \"Custom contract types\"",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::IMPORT_LINTER))],
+    ),
+    read_only(".erb_linters", "erb_lint, in editors too", "loads each `.rb` in it", "erb_lint, README", RUN),
+    read_only(
+        ".perlcriticrc",
+        "perlcritic, in hooks and editors",
+        "runs the pager that it names, and perltidy with the settings that it names",
+        "perlcritic(1); Perl::Critic::Policy::CodeLayout::RequireTidyCode",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::PERLCRITIC))],
+    ),
+    read_only(
+        "sgconfig.yml",
+        "ast-grep, in editors too",
+        "loads the libraries of languages that it names",
+        "ast-grep, \"sgconfig.yml reference\"",
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::SGCONFIG))],
+    ),
+    read_only(
+        ".topiary",
+        "topiary, in hooks and editors",
+        "loads the grammars that its configuration names",
+        "Topiary, \"Configuration\"",
+        RUN,
+    ),
+    read_only(
+        ".trunk",
+        "Trunk Check, in its hooks and in editors",
+        "runs linters, actions and plugins that `trunk.yaml` names",
+        "Trunk, \"Configuration\" and \"Actions\"",
+        RUN,
+    ),
+    read_only(".neocmake.toml", "neocmakelsp", "runs the formatter that it names", NEOCMAKE, NEOCMAKE_FILES),
+    read_only(".neocmakelint.toml", "neocmakelsp", "the same as `.neocmake.toml`", NEOCMAKE, NEOCMAKE_FILES),
+    read_only(
+        "PSScriptAnalyzerSettings.psd1",
+        "PSScriptAnalyzer, in editors when a file is opened",
+        "loads the rules that it names",
+        "PSScriptAnalyzer, \"Using PSScriptAnalyzer\", `CustomRulePath`",
+        RUN,
+    ),
+    read_only(
+        "sorbet/config",
+        "srb, in editors when the project is opened",
+        "takes arguments from it, of which some name files that it writes",
+        "Sorbet, \"Command Line Options\"",
+        RUN,
+    ),
+    read_only(
+        "sonar-project.properties",
+        "SonarScanner",
+        "sends its token and the code to the server that it names, and runs what that server sends",
+        "SonarScanner, \"Analysis parameters\"",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::SONAR))],
+    ),
+    read_only(
+        ".sentryclirc",
+        "sentry-cli",
+        "sends its token to the server that it names",
+        "Sentry CLI, \"Configuration and Authentication\"",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::SENTRY))],
+    ),
+];
