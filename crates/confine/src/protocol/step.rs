@@ -29,6 +29,8 @@ pub enum Step {
     Container,
     /// Making mounts private.
     Propagation,
+    /// Closing the nodes of devices that an image has brought.
+    Devices,
     /// Setting the host name.
     Hostname,
     /// Bringing the loopback interface up.
@@ -139,6 +141,7 @@ impl fmt::Display for Step {
             Self::Propagation => "making mounts private",
             Self::Hostname => "setting the host name",
             Self::Loopback => "bringing the loopback interface up",
+            Self::Devices => "closing the device nodes of the image",
             Self::Rootfs => "mounting the root file system",
             Self::Mount(step) => return step.fmt(f),
             Self::PivotRoot => "changing the root",
