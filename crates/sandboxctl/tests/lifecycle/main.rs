@@ -6,6 +6,7 @@ mod called;
 mod deserted;
 mod detected;
 mod ended;
+mod env_files;
 mod git_identity;
 mod git_work;
 mod guarded;
