@@ -12,6 +12,7 @@ mod git_work;
 mod guarded;
 mod homes;
 mod hung_up;
+mod keyring;
 mod killed;
 mod many;
 mod names;
