@@ -142,7 +142,8 @@ fn a_list_that_an_agent_may_have_written_says_what_runs_alone() {
             with(script("volume", "cat /data/id"), &json!({ "volumes": [volume] })),
             with(script("config", "echo ran"), &json!({ "config": "../home/none.toml" })),
         ];
-        let lines: String = tasks.iter().map(|task| format!("{task}\n")).collect();
+        let lines: Vec<_> = tasks.iter().map(|task| format!("{task}\n")).collect();
+        let lines = lines.concat();
         let list = place.write("workspace/tasks.jsonl", &lines);
         place.write("home/tasks.jsonl", &lines);
         let link = ["ln", "-s", "../home/tasks.jsonl", "link.jsonl"];
