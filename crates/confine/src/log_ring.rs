@@ -174,8 +174,14 @@ pub fn read(file: &File, capacity: u64, after: u64) -> io::Result<Log> {
     let capacity = capacity.max(MIN_CAPACITY);
     for _ in 0..TRIES {
         let Some(before) = Header::read(file, capacity)? else { return Ok(Log::default()) };
+        // Never more than the file has: a header says anything. What it says of a whole log was written before it.
+        if before.head - before.tail > file.metadata()?.len().saturating_sub(HEADER) {
+            return Err(malformed());
+        }
         let length = usize::try_from(before.head - before.tail).map_err(|_| malformed())?;
-        let mut bytes = vec![0; length];
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        bytes.resize(length, 0);
         let mut is_there = true;
         for (at, part) in split(before.tail, capacity, length) {
             // A hole that a writer was about to fill.
@@ -262,6 +268,17 @@ mod tests {
         assert!(rounds.windows(2).all(|pair| pair[1] == pair[0] + 1), "{rounds:?}");
         assert!(read.records.windows(2).all(|pair| pair[0].end == pair[1].begin()));
         assert!(file.as_file().metadata().unwrap().len() <= HEADER + MIN_CAPACITY);
+    }
+
+    #[test]
+    fn no_header_has_more_read_than_there_is() {
+        const CLAIMED: u64 = 1 << 45;
+        let (file, writer) = file();
+        LogWriter::begin(writer.try_clone().unwrap(), MIN_CAPACITY).unwrap().write(b"one");
+        assert_eq!(content(&read(file.as_file(), CLAIMED, 0).unwrap()), b"one", "the control");
+        writer.write_all_at(&CLAIMED.to_le_bytes(), 16).unwrap();
+        let error = read(file.as_file(), CLAIMED, 0).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]

@@ -412,22 +412,11 @@ pub fn close_from_on_exec(first: u32) -> Result<(), Errno> {
 /// The keyring is the calling thread's. A process that leads its session keeps the terminal: it would hang up, and nobody of
 /// that session reads there afterwards. What it starts can leave it ([`leave_behind_in`]).
 pub fn leave_behind() -> Result<(), Errno> {
-    const KEYCTL_JOIN_SESSION_KEYRING: libc::c_int = 1;
     // 1. The descriptors.
     close_from_on_exec(3)?;
 
     // 2. The keyring: a new one, which is empty.
-    // SAFETY: without a name the call reads no memory.
-    // JUSTIFICATION: no crate here wraps keyctl.
-    let joined =
-        unsafe { libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>()) };
-    if joined == -1 {
-        match last_errno() {
-            // A kernel without keys, and a filter that refuses this call to whatever is executed, too.
-            Errno::NOSYS | Errno::PERM => {}
-            errno => return Err(errno),
-        }
-    }
+    leave_session_keyring()?;
 
     // 3. The terminal. Not by a session of its own: a process can be in no group of another session, and its guard ends it by
     //    its group.
@@ -444,6 +433,24 @@ pub fn leave_behind() -> Result<(), Errno> {
         }
         Err(Errno::NXIO) => Ok(()),
         Err(errno) => Err(errno),
+    }
+}
+
+/// Leaves the session keyring of whoever started this process, for a new one without a key (session-keyring(7)). Allocates
+/// nothing here.
+pub(crate) fn leave_session_keyring() -> Result<(), Errno> {
+    const KEYCTL_JOIN_SESSION_KEYRING: libc::c_int = 1;
+    // SAFETY: without a name the call reads no memory.
+    // JUSTIFICATION: no crate here wraps keyctl.
+    let joined =
+        unsafe { libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>()) };
+    if joined != -1 {
+        return Ok(());
+    }
+    match last_errno() {
+        // A kernel without keys, and a filter that refuses this call to whatever is executed, too.
+        Errno::NOSYS | Errno::PERM => Ok(()),
+        errno => Err(errno),
     }
 }
 

@@ -260,6 +260,9 @@ pub(crate) struct BatchArgs {
     /// Cancel every other task when one has failed
     #[arg(long)]
     pub(crate) fail_fast: bool,
+    /// Let tasks say `config`, `provider` and `volumes` though an agent may have written FILE
+    #[arg(long)]
+    pub(crate) trust_tasks: bool,
     #[command(flatten)]
     pub(crate) defaults: Unnamed<PlanRequest>,
     /// The tasks, one JSON object on each line; without it, or as `-`, standard input

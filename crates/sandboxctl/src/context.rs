@@ -85,6 +85,11 @@ impl Context {
         Self::home_where(passwd, |fields| fields.get(2).and_then(|field| field.parse().ok()) == Some(uid))
     }
 
+    /// Finds the home directory of a user by their number.
+    pub(crate) fn home_of_id(uid: u32) -> Option<PathBuf> {
+        Self::home_of(uid, &fs::read_to_string("/etc/passwd").unwrap_or_default())
+    }
+
     /// Finds the home directory of a user of this name.
     pub(crate) fn home_of_user(name: &str) -> Option<PathBuf> {
         let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();

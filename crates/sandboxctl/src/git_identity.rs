@@ -36,7 +36,8 @@ fn read(context: &Context, file: &Path, depth: u32, found: &mut GitIdentity) -> 
             IdentityEntry::Email(email) => found.email = Some(email),
             IdentityEntry::Include { .. } if depth == 0 => {}
             IdentityEntry::Include { condition, path } => {
-                let path = file.parent().unwrap_or(Path::new("/")).join(own_git::in_home(context, &path));
+                let path =
+                    file.parent().unwrap_or(Path::new("/")).join(own_git::in_home(&context.home, &path));
                 match condition.map_or(Some(true), |condition| holds(context, &condition)) {
                     Some(true) => read(context, &path, depth - 1, found)?,
                     Some(false) => {}
@@ -61,7 +62,7 @@ fn holds(context: &Context, condition: &str) -> Option<bool> {
     if directory.contains(['*', '?', '[', '\\']) || !directory.starts_with(['/', '~']) {
         return None;
     }
-    let directory = own_git::in_home(context, Path::new(directory));
+    let directory = own_git::in_home(&context.home, Path::new(directory));
     // Links lead there by the caller's rights, under sudo too.
     let resolved = match Lead::of(&directory, context.caller) {
         Ok(Lead::Found(found)) => found.path,

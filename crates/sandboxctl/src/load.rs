@@ -188,9 +188,13 @@ fn rules(
     argv: Vec<OsString>,
     known: &mut dyn FnMut(Provider),
 ) -> Result<Rules, CommandError> {
-    let flags = request::overrides(context, request, argv);
+    let mut flags = request::overrides(request, argv);
     let (file, searched) = files::searched(context, request.source.config.as_deref())?;
     let in_force = precedence::require(context, &request.source, &searched)?;
+    if !request.env_file.is_empty() {
+        let programs = context.programs(writable(context, file.as_ref(), &flags));
+        flags.env_file = request::env_files(context, request, programs.writable());
+    }
     let settings = settings(context, file.as_ref(), &flags)?;
     known(settings.effective.provider().0);
     if let Some(file) = &file {
@@ -278,6 +282,22 @@ pub(crate) fn settings(
     // A person wants to see everything at once, also what is wrong with the rest.
     problems.extend(Policy::new(&effective, &context.cwd).err().unwrap_or_default());
     Err(CommandError::problems(problems))
+}
+
+/// Lists where a sandbox with these settings may write; where they are wrong, which is reported elsewhere, where one usually may.
+fn writable(context: &Context, project: Option<&FoundFile>, flags: &Overrides) -> Vec<PathBuf> {
+    match settings(context, project, flags) {
+        Ok(settings) => directories::writable(context, settings.effective.settings()),
+        Err(_) => directories::around(context),
+    }
+}
+
+/// Lists where sandboxes that are asked for so may write.
+pub(crate) fn writable_of(context: &Context, request: &PlanRequest) -> Vec<PathBuf> {
+    match files::searched(context, request.source.config.as_deref()) {
+        Ok((file, _)) => writable(context, file.as_ref(), &request::overrides(request, Vec::new())),
+        Err(_) => directories::around(context),
+    }
 }
 
 /// Puts the settings of the profile that is asked for beneath all others. Returns them, and where it was asked for.

@@ -1,5 +1,5 @@
-//! Configurations of git around the shared directories: the caller's own, which git obeys in every repository, and those of
-//! repositories whose work trees a shared directory lies in. What they name in a shared directory is protected like what a
+//! Configurations of git around the shared directories: the caller's own and those of the directories' owners, which git obeys in
+//! every repository, and those of repositories whose work trees a shared directory lies in. What they name in a shared directory is protected like what a
 //! repository's own configuration names.
 
 use std::collections::BTreeSet;
@@ -62,15 +62,25 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
         in_trees: BTreeSet::new(),
         unread: Vec::new(),
     };
+    let caller = GitUser { identity: context.caller, home: context.home.clone() };
     let mut own = files(context);
     for reference in references(&of_variables(context)) {
         let (at, scope) = (Path::new("/"), ConfigScope::AllRepositories);
-        own.extend(found.refer(reference, at, &trees, scope, context.caller));
+        own.extend(found.refer(reference, at, &trees, scope, &caller));
     }
-    found.follow(own, &trees, ConfigScope::AllRepositories, context.caller);
+    found.follow(own, &trees, ConfigScope::AllRepositories, &caller);
+    for user in owners(context, &boundaries) {
+        found.follow(user.files(), &trees, ConfigScope::AllRepositories, &user);
+        found.unread.push(user.unknown_variables());
+    }
+    if context.is_behind_sudo() && OF_USER.iter().all(|name| context.variable(name).is_none()) {
+        found.unread.push(caller.unknown_variables());
+    }
     for Around { tree, files, hooks, reader } in around {
         found.obeyed(&hooks, reader);
-        found.follow(files, &[tree], ConfigScope::One, reader);
+        let other = (reader.uid != context.caller.uid).then(|| GitUser::of(reader)).flatten();
+        let user = other.unwrap_or_else(|| GitUser { identity: reader, ..caller.clone() });
+        found.follow(files, &[tree], ConfigScope::One, &user);
     }
     let NamedPaths { named, in_trees, unread, .. } = found;
     plan.protect.of_git = in_trees.iter().map(ToString::to_string).collect();
@@ -80,6 +90,53 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
         }
     }
     plan.protect.unread = unread;
+}
+
+/// Variables that say where the configuration of a user lies, see git-config(1), "FILES". Sudo passes none of them on.
+const OF_USER: [&str; 2] = ["GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"];
+
+/// A user who runs git in a shared directory.
+#[derive(Clone)]
+struct GitUser {
+    identity: Identity,
+    home: PathBuf,
+}
+
+impl GitUser {
+    /// Finds the home of a user, who may have none.
+    fn of(identity: Identity) -> Option<Self> {
+        let home = Context::home_of_id(identity.uid).filter(|home| home.is_absolute())?;
+        Some(Self { identity, home })
+    }
+
+    /// Lists the files of their own that git reads where no variable says otherwise.
+    fn files(&self) -> Vec<PathBuf> {
+        vec![self.home.join(".config/git/config"), self.home.join(".gitconfig")]
+    }
+
+    /// Says what of this user's cannot be known: variables of their processes.
+    fn unknown_variables(&self) -> String {
+        format!(
+            "what {} of uid {} name, which are not passed to root",
+            OF_USER.join(" and "),
+            self.identity.uid
+        )
+    }
+}
+
+/// Lists who owns shared directories, where root shares directories of others for itself: they run git there, by their own
+/// configuration. Whoever has no home has none.
+fn owners(context: &Context, boundaries: &[PathBuf]) -> Vec<GitUser> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let owner = |boundary: &PathBuf| {
+        let opened = rustix::fs::open(boundary, flags, Mode::empty()).ok()?;
+        Some(Root::of(opened, context.caller).ok()?.user())
+    };
+    let mut all: Vec<_> = boundaries.iter().filter_map(owner).collect();
+    all.retain(|owner| owner.uid != context.caller.uid);
+    all.sort_by_key(|owner| owner.uid);
+    all.dedup_by_key(|owner| owner.uid);
+    all.into_iter().filter_map(GitUser::of).collect()
 }
 
 /// Where a configuration counts.
@@ -138,7 +195,7 @@ struct NamedPaths<'a> {
 
 impl NamedPaths<'_> {
     /// Reads configurations, and what they include.
-    fn follow(&mut self, mut ahead: Vec<PathBuf>, trees: &[PathBuf], scope: ConfigScope, reader: Identity) {
+    fn follow(&mut self, mut ahead: Vec<PathBuf>, trees: &[PathBuf], scope: ConfigScope, user: &GitUser) {
         let mut seen = BTreeSet::new();
         while let Some(file) = ahead.pop() {
             if !seen.insert(file.clone()) {
@@ -150,8 +207,8 @@ impl NamedPaths<'_> {
             }
             self.name(&file);
             let directory = file.parent().unwrap_or(Path::new("/"));
-            for reference in self.read(&file, reader) {
-                ahead.extend(self.refer(reference, directory, trees, scope, reader));
+            for reference in self.read(&file, user.identity) {
+                ahead.extend(self.refer(reference, directory, trees, scope, user));
             }
         }
     }
@@ -163,14 +220,14 @@ impl NamedPaths<'_> {
         directory: &Path,
         trees: &[PathBuf],
         scope: ConfigScope,
-        reader: Identity,
+        user: &GitUser,
     ) -> Option<PathBuf> {
         match reference {
-            Reference::Configuration(path) => return Some(directory.join(in_home(self.context, &path))),
+            Reference::Configuration(path) => return Some(directory.join(in_home(&user.home, &path))),
             Reference::Hooks(path) | Reference::Program(path) => {
-                let path = in_home(self.context, &path);
+                let path = in_home(&user.home, &path);
                 for tree in trees {
-                    self.obeyed(&tree.join(&path), reader);
+                    self.obeyed(&tree.join(&path), user.identity);
                 }
                 if path.is_relative() && scope == ConfigScope::AllRepositories {
                     self.in_trees.extend(path.to_str().and_then(|path| path.parse().ok()));
@@ -281,14 +338,14 @@ fn quoted(value: &[u8]) -> Vec<u8> {
 }
 
 /// Replaces a `~` or `~user` at the beginning of a path by that home directory. Where there is no such user, git refuses the path.
-pub(crate) fn in_home(context: &Context, path: &Path) -> PathBuf {
+pub(crate) fn in_home(home: &Path, path: &Path) -> PathBuf {
     let mut parts = path.components();
     let name =
         parts.next().and_then(|first| first.as_os_str().to_str()?.strip_prefix('~').map(str::to_owned));
-    let home = match name.as_deref() {
+    let named = match name.as_deref() {
         None => None,
-        Some("") => Some(context.home.clone()),
+        Some("") => Some(home.to_owned()),
         Some(name) => Context::home_of_user(name),
     };
-    home.map_or_else(|| path.to_owned(), |home| home.join(parts.as_path()))
+    named.map_or_else(|| path.to_owned(), |home| home.join(parts.as_path()))
 }

@@ -1,17 +1,17 @@
 //! What was typed, as the strongest layer of settings.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::PathBuf;
 
-use policy::config::overrides::{EnvFile, Overrides};
+use policy::config::overrides::{BareNames, EnvFile, Overrides};
 use policy::text::escape;
-use sandbox::host::small_file;
+use sandbox::state::writable::{Unsafe, Writable};
 
 use crate::cli::PlanRequest;
 use crate::context::Context;
 
-/// Collects the flags and the command, unchecked. Reads the files of variables that they name.
-pub(crate) fn overrides(context: &Context, request: &PlanRequest, argv: Vec<OsString>) -> Overrides {
+/// Collects the flags and the command, unchecked, without the files of variables that they name: see [`env_files`].
+pub(crate) fn overrides(request: &PlanRequest, argv: Vec<OsString>) -> Overrides {
     Overrides {
         name: request.name.clone(),
         platform: request.platform.clone(),
@@ -20,14 +20,22 @@ pub(crate) fn overrides(context: &Context, request: &PlanRequest, argv: Vec<OsSt
         socket: request.socket.clone(),
         env: request.env.clone(),
         unset_env: request.unset_env.clone(),
-        env_file: request.env_file.iter().map(|path| env_file(context, path)).collect(),
+        env_file: Vec::new(),
         command: argv,
     }
 }
 
-fn env_file(context: &Context, path: &Path) -> EnvFile {
-    let reached = context.path_to(&context.cwd.join(path));
-    let text = reached.and_then(|reached| small_file::read(&reached, context.caller));
-    let text = text.map_err(|error| error.to_string());
-    EnvFile { label: escape::path(path), text }
+/// Reads the files of variables. One that an agent may have written, or another user, sets variables and passes none of the caller's.
+pub(crate) fn env_files(context: &Context, request: &PlanRequest, writable: &Writable) -> Vec<EnvFile> {
+    let read = |path: &PathBuf| {
+        let absolute = context.cwd.join(path);
+        let read = context.path_to(&absolute).map_err(Unsafe::from);
+        let read = read.and_then(|reached| writable.read_of_anybody(&reached, &absolute, context.caller));
+        let (text, bare_names) = match read {
+            Ok((text, author)) => (Ok(text), author.reason().map_or(BareNames::Pass, BareNames::Refused)),
+            Err(error) => (Err(error.to_string()), BareNames::Pass),
+        };
+        EnvFile { label: escape::path(path), text, bare_names }
+    };
+    request.env_file.iter().map(read).collect()
 }

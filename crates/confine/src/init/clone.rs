@@ -141,11 +141,13 @@ fn send_byte(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
 fn run_child((identity, maps): (AgentIdentity, Maps), table: ChildTable<'_>) -> i32 {
     // 1. Five descriptors stay, at numbers of their own: the streams, the control socket and PID 1's program. All
     //    others are closed at once. The caller's end of a control socket is a lifeline, ours or that of a sandbox
-    //    which another thread was just starting, and only the caller's death may close it.
+    //    which another thread was just starting, and only the caller's death may close it. A new session keyring takes the place of the
+    //    caller's.
     match table {
         ChildTable::Failed { control, errno } => report_failure(control, Step::Descriptors, errno),
         ChildTable::Clean { control, program } => {
-            let ready = take_identity(identity, &maps, control.as_fd())
+            let ready = leave_keyring()
+                .and_then(|()| take_identity(identity, &maps, control.as_fd()))
                 .and_then(|()| await_byte(control.as_fd(), WRITTEN).map_err(|errno| (Step::Parent, errno)));
             let (step, errno) = ready.err().unwrap_or_else(|| {
                 // 6. Execute PID 1, once its program is written. Nothing of the caller's memory and environment is left.
@@ -156,6 +158,16 @@ fn run_child((identity, maps): (AgentIdentity, Maps), table: ChildTable<'_>) -> 
         }
     }
     125
+}
+
+/// Leaves the caller's session keyring, whose keys its user's processes may read and the kernel uses for them.
+fn leave_keyring() -> Result<(), (Step, Errno)> {
+    match sys::leave_session_keyring() {
+        // A user has room for 200 keys (`/proc/sys/kernel/keys/maxkeys`), and starts more sandboxes than that. The filter refuses every call
+        // that would use one.
+        Ok(()) | Err(Errno::DQUOT) => Ok(()),
+        Err(errno) => Err((Step::Keyring, errno)),
+    }
 }
 
 /// Maps the user and the group, becomes them, and creates the other namespaces, whose capabilities it keeps.

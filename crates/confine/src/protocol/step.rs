@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Step {
     /// Arranging the descriptor table.
     Descriptors,
+    /// Leaving the session keyring of the caller.
+    Keyring,
     /// Writing the id maps.
     IdMap,
     /// Waiting until the parent has written the id maps.
@@ -27,6 +29,8 @@ pub enum Step {
     Setns,
     /// Recognising the mount namespace of a container.
     Container,
+    /// Closing the nodes of devices that an image has brought.
+    Devices,
     /// Making mounts private.
     Propagation,
     /// Setting the host name.
@@ -128,6 +132,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Descriptors => "arranging the descriptors",
+            Self::Keyring => "leaving the session keyring of the caller",
             Self::IdMap => "mapping the user into a new user namespace",
             Self::Parent => "waiting for the launcher",
             Self::Ids | Self::Credentials => "becoming the agent's user",
@@ -136,6 +141,7 @@ impl fmt::Display for Step {
             Self::Namespaces => "creating the namespaces",
             Self::Setns => "entering the mount namespace of the container",
             Self::Container => "recognising the mount namespace of the container",
+            Self::Devices => "closing the device nodes of the image",
             Self::Propagation => "making mounts private",
             Self::Hostname => "setting the host name",
             Self::Loopback => "bringing the loopback interface up",

@@ -44,6 +44,17 @@ pub struct EnvFile {
     pub label: String,
     /// What it holds, or why it cannot be read.
     pub text: Result<Vec<u8>, String>,
+    /// Whether a line `NAME` passes a variable of the caller's.
+    pub bare_names: BareNames,
+}
+
+/// What a line without a value does in a file of variables.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum BareNames {
+    /// It passes the caller's variable.
+    Pass,
+    /// It is refused: the file does not speak for the caller, for this reason.
+    Refused(String),
 }
 
 impl Overrides {
@@ -155,8 +166,30 @@ impl FlagReader {
             // Files that a shell reads too.
             let line = line.strip_prefix(b"export ").unwrap_or(line);
             let location = Location::Flag(format!("--env-file {}:{number}", file.label).into());
-            self.variable(config, &location, OsString::from_vec(line.to_vec()));
+            let entry = OsString::from_vec(line.to_vec());
+            match &file.bare_names {
+                BareNames::Refused(why) if crate::rules::env::split_entry(entry.clone()).is_none() => {
+                    self.refuse_bare(&location, &entry, why);
+                }
+                BareNames::Pass | BareNames::Refused(_) => self.variable(config, &location, entry),
+            }
         }
+    }
+
+    /// Refuses a line without a value, which would pass a variable of the caller's on.
+    fn refuse_bare(&mut self, location: &Location, entry: &OsString, why: &str) {
+        let given = entry.to_string_lossy();
+        let Some(name) =
+            accept(&mut self.problems, location, &format!("env.{given}"), value::parsed::<Name>(&given))
+        else {
+            return;
+        };
+        let message = format!("a name without a value would pass your own variable on, and {why}");
+        self.problems.push(
+            Problem::new(location, format!("env.{name}"), ProblemCode::Refused, message).hinting(format!(
+                "`-e {name}` passes it; a file kept where no sandbox may write may name it, too"
+            )),
+        );
     }
 
     /// Takes `NAME=VALUE` to set and `NAME` to pass; the later of two wins. No message repeats a value.
@@ -321,6 +354,7 @@ mod tests {
             env_file: vec![EnvFile {
                 label: "vars".to_owned(),
                 text: Ok(b"# note\n\nC=3=4\r\nA=2\nD".to_vec()),
+                bare_names: BareNames::Pass,
             }],
             unset_env: vec!["LANG".to_owned()],
             platform: Some("linux/arm64".to_owned()),
@@ -344,6 +378,28 @@ mod tests {
         assert_eq!(config.env.also_pass.keys().map(Name::as_str).collect::<Vec<_>>(), ["B", "D"]);
         assert_eq!(config.env.unset.keys().map(Name::as_str).collect::<Vec<_>>(), ["LANG"]);
         assert_eq!(config.agent.command.unwrap().value, [OsString::from("ls")]);
+    }
+
+    #[test]
+    fn a_file_that_does_not_speak_for_the_caller_sets_variables_and_passes_none() {
+        let file = |bare_names| EnvFile {
+            label: "vars".to_owned(),
+            text: Ok(b"A=1\nTOKEN\nexport B\n".to_vec()),
+            bare_names,
+        };
+        let read = |bare_names| read(&Overrides { env_file: vec![file(bare_names)], ..Overrides::default() });
+        let (config, problems) = read(BareNames::Refused("it is another's".to_owned()));
+        assert!(config.env.also_pass.is_empty() && config.env.set.contains_key("A"));
+        let start = |number: u32, name: &str| {
+            format!(
+                "--env-file vars:{number}: env.{name}: a name without a value would pass your own variable on, and it is another's"
+            )
+        };
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with(&start(2, "TOKEN")) && problems[1].starts_with(&start(3, "B")));
+        // The control.
+        let (config, problems) = read(BareNames::Pass);
+        assert_eq!((config.env.also_pass.len(), problems), (2, Vec::new()));
     }
 
     #[test]

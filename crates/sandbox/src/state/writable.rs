@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -127,6 +128,46 @@ impl Writable {
         Ok(small_file::content(self.open(path, reader)?)?)
     }
 
+    /// Reads a file of at most 1 MiB that an agent may have written, as this user could, and says who may have. Where an agent may write,
+    /// no link is followed: it could lead to any file of the user's.
+    ///
+    /// `reached` is the path by which it is opened, `path` the same from the root.
+    pub fn read_of_anybody(
+        &self,
+        reached: &Path,
+        path: &Path,
+        reader: Identity,
+    ) -> Result<(Vec<u8>, Author), Unsafe> {
+        let _acting = ActingAs::user(reader)?;
+        let Some(file) = open_regular(CWD, reached, Links::Followed)? else { return Err(Unsafe::NotAFile) };
+        let author = self.author(path, &file, reader)?;
+        if let Author::Agent(directory) = &author {
+            let (passed, end) = traversed_paths(path);
+            let is_in_one = |place: &PathBuf| {
+                self.all().iter().any(|directory| place.starts_with(directory) && place != directory)
+            };
+            // What was opened is what is there without a link: another agent may be exchanging them at this moment.
+            let opened = beneath::path_of(&file).map_err(io::Error::from)?;
+            if opened != end || passed.iter().any(|place| is_in_one(place) && place.is_symlink()) {
+                return Err(Unsafe::Link(directory.clone()));
+            }
+        }
+        Ok((small_file::content(file)?, author))
+    }
+
+    /// Says who may have written a file that was opened by this path, which begins at the root.
+    pub fn author(&self, path: &Path, file: &File, reader: Identity) -> io::Result<Author> {
+        let _acting = ActingAs::user(reader)?;
+        // A pipe has no path.
+        let opened = beneath::path_of(file).ok();
+        if let Some(directory) = self.of(path).or_else(|| self.of(opened.as_deref()?)) {
+            return Ok(Author::Agent(directory.to_owned()));
+        }
+        let metadata = file.metadata()?;
+        let is_theirs = [0, reader.uid].contains(&metadata.uid()) || !metadata.is_file();
+        Ok(if is_theirs { Author::Trusted } else { Author::User(metadata.uid()) })
+    }
+
     /// Opens the directories, by whatever path they are reached.
     pub(crate) fn open_all(&self) -> io::Result<Vec<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -140,12 +181,42 @@ impl Writable {
     }
 }
 
+/// Who may have written a file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Author {
+    /// The user who asks, root, or whoever they let write there.
+    Trusted,
+    /// An agent: the file lies in this directory, or a link in it leads there.
+    Agent(PathBuf),
+    /// Another user, whose file it is.
+    User(u32),
+}
+
+impl Author {
+    /// Returns why the file does not speak for the user who asks, if it does not.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Trusted => None,
+            Self::Agent(directory) => {
+                Some(format!("the file lies in {}, which the sandbox may write to", escape::path(directory)))
+            }
+            Self::User(uid) => Some(format!("the file belongs to uid {uid}")),
+        }
+    }
+}
+
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsafe {
     /// An agent could have written or chosen it.
     #[error("it lies in {}, which the sandbox may write to; keep it somewhere else", escape::path(.0))]
     Writable(PathBuf),
+    /// An agent could have put a link there, to any file of the user's.
+    #[error(
+        "a link in {} leads to it, which the sandbox may write to; name what it leads to, or keep it somewhere else",
+        escape::path(.0)
+    )]
+    Link(PathBuf),
     /// Reading it may never end.
     #[error("not a regular file")]
     NotAFile,
@@ -204,6 +275,39 @@ mod tests {
             assert_eq!(writable.of(&path(name)), None, "{name}");
         }
         assert!(writable.touching(&path("")).is_some() && writable.touching(&path("own")).is_none());
+    }
+
+    #[test]
+    fn what_an_agent_may_have_written_is_read_through_no_link_of_its_own() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(path("shared/hidden")).unwrap();
+        for name in ["shared/file", "shared/hidden/file", "own"] {
+            fs::write(path(name), name).unwrap();
+        }
+        for (link, to) in [
+            ("shared/out", "../own"),
+            ("shared/within", "hidden/file"),
+            ("shared/directory", "hidden"),
+            ("into", "shared/file"),
+            ("through", "shared/within"),
+            ("of-own", "own"),
+        ] {
+            symlink(to, path(link)).unwrap();
+        }
+        let writable = Writable::only(vec![path("shared")]);
+        let read = |name: &str| writable.read_of_anybody(&path(name), &path(name), Identity::own());
+        for (name, author) in [
+            ("shared/file", Author::Agent(path("shared"))),
+            ("into", Author::Agent(path("shared"))),
+            ("own", Author::Trusted),
+            ("of-own", Author::Trusted),
+        ] {
+            assert_eq!(read(name).unwrap().1, author, "{name}");
+        }
+        for name in ["shared/out", "shared/within", "shared/directory/file", "through"] {
+            assert!(matches!(read(name), Err(Unsafe::Link(_))), "{name}");
+        }
     }
 
     #[test]

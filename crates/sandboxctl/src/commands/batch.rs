@@ -34,13 +34,15 @@ mod task;
 const MAX_WAITING: NonZeroUsize = NonZeroUsize::new(1000).expect("1000 is not 0");
 
 pub(crate) fn batch(ui: &Ui, context: &Context, args: BatchArgs) -> Result<ExitCode, CommandError> {
-    let BatchArgs { jobs, fail_fast, defaults: Unnamed(defaults), file } = args;
+    let BatchArgs { jobs, fail_fast, trust_tasks, defaults: Unnamed(defaults), file } = args;
     if defaults.name.is_some() {
         let message = "--name: a batch makes a sandbox for each task, and no two have one name";
         return Err(CommandError::message(Code::UsageInvalid, message)
             .hint("leave it out: `sandbox.name` in each line of the output says what each was called"));
     }
-    let input = Input::open(context, file.as_deref())?;
+    let input = Input::open(context, file.as_deref(), |opened| {
+        if trust_tasks { Ok(None) } else { opened.distrusted(context, &defaults) }
+    })?;
     let source = if input.is_file() { Source::File(input.read_all()?) } else { Source::Pipe(input) };
     // Before there is any other thread: signals go to one that has not blocked them.
     let signals = Signals::block().context("cannot block signals")?;

@@ -344,8 +344,11 @@ fn carry(
         .into_iter()
         .filter_map(|name| context.env.get(&name).cloned().map(|value| (name, value)))
         .collect();
-    // Children read their secrets as this process does, from its environment.
-    let for_children: Vec<_> = plan.children.iter().flat_map(|_| context.env.clone()).collect();
+    // Children read their secrets as this process does, from its environment. What sudo has said of who called it is no concern of
+    // theirs: root alone starts them, for itself.
+    let of_sudo = |name: &OsString| name.as_encoded_bytes().starts_with(b"SUDO_");
+    let for_children = plan.children.iter().flat_map(|_| context.env.clone());
+    let for_children: Vec<_> = for_children.filter(|(name, _)| !of_sudo(name)).collect();
     let mut sources = Some(Sources { env: std::mem::take(&mut context.env), programs, caller });
     // What runs instead has other programs than the image.
     let mut warnings: Vec<String> = loaded.ignored.iter().cloned().collect();

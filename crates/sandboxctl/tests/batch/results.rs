@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::machine::callers;
 use crate::place::Place;
-use crate::{batch, everywhere, ids, line, lines, script, with};
+use crate::{batch, everywhere, ids, line, lines, ours, script, with};
 
 #[test]
 fn each_task_has_a_sandbox_of_its_own_and_a_line() {
@@ -128,5 +128,47 @@ fn progress_is_shown_on_a_terminal_alone() {
         assert!(screen.ends_with("2 of 2 done, 1 failed\r\n"), "by {caller:?}: {screen}");
         let written = std::fs::read_to_string(place.home().join("out")).unwrap();
         assert_eq!(written.lines().count(), 2, "by {caller:?}: {written}");
+    }
+}
+
+#[test]
+fn a_list_that_an_agent_may_have_written_says_what_runs_alone() {
+    for caller in callers("lists of agents") {
+        let place = Place::new(caller);
+        place.write("home/private/id", "private\n");
+        let volume = format!("{}:/data:ro", place.path("home/private").display());
+        let tasks = [
+            with(script("local", "echo out > ../home/out; echo ran"), &json!({ "provider": "local" })),
+            with(script("volume", "cat /data/id"), &json!({ "volumes": [volume] })),
+            with(script("config", "echo ran"), &json!({ "config": "../home/none.toml" })),
+        ];
+        let lines: Vec<_> = tasks.iter().map(|task| format!("{task}\n")).collect();
+        let lines = lines.concat();
+        let list = place.write("workspace/tasks.jsonl", &lines);
+        place.write("home/tasks.jsonl", &lines);
+        let link = ["ln", "-s", "../home/tasks.jsonl", "link.jsonl"];
+        assert!(place.outside(&link).status().unwrap().success());
+        for (file, is_input) in [("tasks.jsonl", false), ("link.jsonl", false), ("-", true)] {
+            let mut command = ours(&place, &[file]);
+            if is_input {
+                command.stdin(std::fs::File::open(&list).unwrap());
+            }
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{file} by {caller:?}: {output:?}");
+            assert!(output.stdout.is_empty() && !place.home().join("out").exists(), "{file}: {output:?}");
+            for key in [":1: `provider`", ":2: `volumes`", ":3: `config`", "--trust-tasks"] {
+                assert!(said.contains(key), "{key} in {file} by {caller:?}: {said}");
+            }
+        }
+        // The controls: a list of the owner's, and the agent's if its owner says so. And what it may say.
+        for words in [&["../home/tasks.jsonl"][..], &["--trust-tasks", "tasks.jsonl"]] {
+            let output = ours(&place, words).output().unwrap();
+            assert_eq!(line(&output, "volume")["stdout"]["text"], "private\n", "{words:?}: {output:?}");
+            assert!(std::fs::remove_file(place.home().join("out")).is_ok(), "{words:?}: {output:?}");
+        }
+        place.write("workspace/tasks.jsonl", &format!("{}\n", script("a", "echo ran")));
+        let output = ours(&place, &["tasks.jsonl"]).output().unwrap();
+        assert_eq!(line(&output, "a")["stdout"]["text"], "ran\n", "by {caller:?}: {output:?}");
     }
 }

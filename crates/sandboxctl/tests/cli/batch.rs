@@ -18,7 +18,7 @@ fn all_mistakes_of_a_file_are_said_at_once() {
         r#"{"command": "true", "timeout": "soon"}"#,
     ];
     env.write("tasks.jsonl", &lines.join("\n"));
-    assert_snapshot!(env.call(&["batch", "tasks.jsonl"]), @r#"
+    assert_snapshot!(env.call(&["batch", "--trust-tasks", "tasks.jsonl"]), @r#"
     code: 2
     --- stderr
     error: 8 problems:

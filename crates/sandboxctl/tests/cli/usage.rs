@@ -86,7 +86,7 @@ fn a_file_of_variables_that_cannot_be_read_is_named_beside_every_other_mistake()
     code: 2
     --- stderr
     error: 2 problems:
-      --env-file .: cannot be read: no regular file
+      --env-file .: cannot be read: not a regular file
       --memory: limits.memory: `1x` is not a size; expected digits and a unit of k, m, g or t, such as `512m`, `1g` or `10_000_000`
     ");
 }

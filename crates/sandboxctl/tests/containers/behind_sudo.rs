@@ -20,7 +20,7 @@ fn of_root() -> String {
 }
 
 /// Every engine that root calls for the normal user.
-fn places(test: &str) -> Vec<(Place, Runner)> {
+pub(crate) fn places(test: &str) -> Vec<(Place, Runner)> {
     let all = everywhere(test).into_iter();
     let rootful = all.filter(|(caller, runner)| {
         *caller == Caller::Root && matches!(runner, Runner::Docker | Runner::Podman)
@@ -30,7 +30,7 @@ fn places(test: &str) -> Vec<(Place, Runner)> {
 }
 
 /// A command of ours that root starts under sudo.
-fn sudo(place: &Place, words: &str, flags: &[&str], argv: &[&str]) -> Command {
+pub(crate) fn sudo(place: &Place, words: &str, flags: &[&str], argv: &[&str]) -> Command {
     let mut command = place.command(&place.words(words, flags, argv));
     command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
     command.env("XDG_STATE_HOME", place.home().join(".local/state"));
@@ -38,7 +38,7 @@ fn sudo(place: &Place, words: &str, flags: &[&str], argv: &[&str]) -> Command {
     command
 }
 
-fn said(command: &mut Command) -> String {
+pub(crate) fn said(command: &mut Command) -> String {
     let output = command.output().unwrap();
     [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat()
 }

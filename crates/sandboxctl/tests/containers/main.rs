@@ -4,6 +4,7 @@
 
 mod answers;
 mod behind_sudo;
+mod device_nodes;
 mod doctor;
 mod elsewhere;
 mod environment;

@@ -343,3 +343,83 @@ fn a_repository_is_not_made_around_hooks_that_an_earlier_run_has_prepared() {
         assert_eq!(String::from_utf8_lossy(&said), "", "by {caller:?}");
     }
 }
+
+/// Runs a command in a mount namespace in which the normal user has this home.
+fn with_home(place: &Place, words: &[std::ffi::OsString]) -> std::process::Command {
+    let passwd = place.path("passwd");
+    let home = place.path("home/of-owner");
+    let line = format!(
+        "root:x:0:0::/root:/bin/sh\nowner:x:{0}:{0}::{1}:/bin/sh\n",
+        crate::machine::NORMAL,
+        home.display()
+    );
+    std::fs::write(&passwd, line).unwrap();
+    let script = format!("mount --bind {} /etc/passwd && exec \"$@\"", passwd.display());
+    let start = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(std::ffi::OsString::from);
+    place.command(&[start.to_vec(), words.to_vec()].concat())
+}
+
+#[test]
+fn for_root_what_the_owner_of_the_directory_has_configured_is_protected() {
+    use crate::machine::{Caller, NORMAL};
+
+    if callers("configurations of owners").len() != 2 || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let prepared = |owner: u32| {
+        let place = Place::new(Caller::Root);
+        place.write(
+            "home/of-owner/.gitconfig",
+            "[core]\n\thooksPath = .githooks\n[diff \"x\"]\n\tcommand = ~/../../workspace/tools/show\n",
+        );
+        place.write("workspace/tools/show", "#!/bin/sh\n");
+        let git = ["git", "-C", "workspace", "init", "-q", "."];
+        let made = std::process::Command::new(git[0]).args(&git[1..]).current_dir(place.path("")).status();
+        assert!(made.unwrap().success());
+        let own = format!("chown -R {owner}:{owner} workspace home/of-owner");
+        let given = std::process::Command::new("sh").args(["-c", &own]).current_dir(place.path("")).status();
+        assert!(given.unwrap().success());
+        place
+    };
+    let attack = "mkdir .githooks; printf '#!/bin/sh\\n' > .githooks/pre-commit; chmod +x .githooks/pre-commit; \
+                  echo x >> tools/show || echo kept";
+    // The control: where root owns the directory, root runs git there, by its own configuration.
+    for (owner, is_kept) in [(0, false), (NORMAL, true)] {
+        let place = prepared(owner);
+        let words = place.run(&["--report", "-v", ".:/workspace"], &["sh", "-c", attack]);
+        let output = with_home(&place, &words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.stdout == b"kept\n", is_kept, "owned by {owner}: {output:?}");
+        assert_eq!(!place.workspace().join(".githooks").exists(), is_kept, "owned by {owner}: {said}");
+        assert_eq!(said.contains("XDG_CONFIG_HOME of uid"), is_kept, "owned by {owner}: {said}");
+    }
+}
+
+#[test]
+fn under_sudo_a_configuration_that_a_variable_names_is_not_claimed_to_be_protected() {
+    use crate::machine::{Caller, NORMAL};
+
+    if callers("variables of git under sudo").len() != 2 || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let said = |variable: Option<&str>| {
+        let words = place.run(&["--report", "-v", ".:/workspace"], &["true"]);
+        let mut command = with_home(&place, &words);
+        command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+        if let Some(name) = variable {
+            command.env(name, place.home().join(".config"));
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        said.lines().find(|line| line.contains("protect")).unwrap_or_default().to_owned()
+    };
+    let unknown = said(None);
+    assert!(
+        unknown.contains("partly") && unknown.contains("GIT_CONFIG_GLOBAL and XDG_CONFIG_HOME"),
+        "{unknown}"
+    );
+    let known = said(Some("XDG_CONFIG_HOME"));
+    assert!(!known.contains("XDG_CONFIG_HOME"), "the control: {known}");
+}

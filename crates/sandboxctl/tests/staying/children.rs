@@ -403,3 +403,18 @@ fn children_under_sudo_are_refused() {
         assert!(message.contains("children under sudo"), "{message}");
     }
 }
+
+#[test]
+fn root_alone_has_children_wherever_sudo_once_was() {
+    for (caller, runner) in everywhere("children without sudo") {
+        if caller != crate::Caller::Root || runner != crate::Runner::Native {
+            continue;
+        }
+        let place = place(caller, runner, SETTINGS);
+        let mut command: Command =
+            place.inside(&["--config", "../home/.config/sandboxctl/sandbox.toml", "--trust"], &["true"]);
+        // As `sudo env -u SUDO_UID` leaves it.
+        let output = command.env("SUDO_USER", "somebody").env("SUDO_GID", "1001").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+}

@@ -82,7 +82,9 @@ impl RendezvousDir {
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new().mode(0o755).create(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
-        write(&path.join(PROGRAM), init_program::bytes(), 0o555)?;
+        // Executed, and not read: a process is not dumpable from its first moment that executes a file which it may not read
+        // (ptrace(2), "PTRACE_MODE"), and then nobody looks into it by `/proc/PID/root` but root. PID 1 makes itself so, too late.
+        write(&path.join(PROGRAM), init_program::bytes(), 0o111)?;
         DirBuilder::new().mode(0o555).create(path.join(EMPTY))?;
         for (name, content) in files {
             write(&path.join(name), content.as_bytes(), 0o444)?;
@@ -262,5 +264,34 @@ mod tests {
             assert!(!place.exists() && !lock_of(&place).exists());
         }
         forget(own.path(), &run).unwrap();
+    }
+
+    #[test]
+    fn nobody_but_root_looks_into_what_executes_the_program() {
+        use std::os::unix::fs::MetadataExt;
+        use std::os::unix::process::CommandExt;
+        use std::process::Command;
+
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let own = tempfile::tempdir().unwrap();
+        let run = RunId::generate().unwrap();
+        let (rendezvous, _listener) = RendezvousDir::prepare(own.path(), &run, &[]).unwrap();
+        let mode = fs::metadata(rendezvous.path().join(PROGRAM)).unwrap().mode() & 0o777;
+        // PID 1 closes itself as soon as it runs. So something that does not is executed with the same mode, and with the control's.
+        let top = tempfile::tempdir().unwrap();
+        fs::set_permissions(top.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for (mode, owner) in [(mode, 0), (0o555, 1001)] {
+            let program = top.path().join(format!("{mode:o}"));
+            fs::copy("/bin/sleep", &program).unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+            let mut sleeping = Command::new(&program).arg("600").uid(1001).gid(1001).spawn().unwrap();
+            // Root's where it is not dumpable, see proc(5).
+            let seen = fs::metadata(format!("/proc/{}/fd", sleeping.id())).unwrap().uid();
+            sleeping.kill().unwrap();
+            sleeping.wait().unwrap();
+            assert_eq!(seen, owner, "{mode:o}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use policy::text::escape;
@@ -14,8 +14,10 @@ use sandbox::host::small_file;
 use serde_json::{Value, json};
 
 use super::task::BatchTask;
+use crate::cli::PlanRequest;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
+use crate::load;
 use crate::text::one_line;
 
 /// The longest line, in bytes.
@@ -32,6 +34,32 @@ pub(super) struct Input {
     line: u64,
     /// In which line each id is.
     ids: HashMap<String, u64>,
+    /// Why a task may not say where it runs and what it gets, if it may not.
+    distrusted: Option<String>,
+}
+
+/// A list of tasks that was opened.
+pub(super) struct Opened<'a> {
+    file: &'a File,
+    /// Where it was found, from the root.
+    path: PathBuf,
+}
+
+impl Opened<'_> {
+    /// Says why the list does not speak for the caller, if an agent may have written it, or another user.
+    pub(super) fn distrusted(
+        &self,
+        context: &Context,
+        defaults: &PlanRequest,
+    ) -> Result<Option<String>, CommandError> {
+        // Who writes to a pipe of the caller's, the caller has chosen.
+        if self.path == Path::new("/") && !self.file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(None);
+        }
+        let programs = context.programs(load::writable_of(context, defaults));
+        let author = programs.writable().author(&self.path, self.file, context.caller);
+        Ok(author.context("cannot tell who may have written the tasks")?.reason())
+    }
 }
 
 /// One line that is not blank.
@@ -54,8 +82,15 @@ pub(super) struct WrongLine {
 
 impl Input {
     /// Opens a file, with the rights of the caller, or standard input.
-    pub(super) fn open(context: &Context, path: Option<&Path>) -> Result<Self, CommandError> {
-        let (label, file) = if let Some(path) = path.filter(|path| *path != Path::new("-")) {
+    ///
+    /// `distrusted` says why the tasks may not say where they run and what they get, if they may not.
+    pub(super) fn open(
+        context: &Context,
+        path: Option<&Path>,
+        distrusted: impl FnOnce(&Opened<'_>) -> Result<Option<String>, CommandError>,
+    ) -> Result<Self, CommandError> {
+        let path = path.filter(|path| *path != Path::new("-"));
+        let (label, file) = if let Some(path) = path {
             let label = escape::path(path);
             let file =
                 read_as_caller(context, path).with_context(|| format!("cannot read tasks from {label}"));
@@ -65,7 +100,10 @@ impl Input {
             ("standard input".to_owned(), stdin.context("cannot read standard input")?.into())
         };
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        Ok(Self { label, reader: BufReader::new(file), is_file, line: 0, ids: HashMap::new() })
+        // Without a path it is standard input: where it lies, its descriptor says.
+        let path = path.map_or_else(|| PathBuf::from("/"), |path| context.cwd.join(path));
+        let distrusted = distrusted(&Opened { file: &file, path })?;
+        Ok(Self { label, reader: BufReader::new(file), is_file, line: 0, ids: HashMap::new(), distrusted })
     }
 
     /// Returns whether all of it is there already.
@@ -102,7 +140,7 @@ impl Input {
             self.line += 1;
             let parsed = match read {
                 ReadLine::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => continue,
-                ReadLine::Line(bytes) => BatchTask::parse(&bytes),
+                ReadLine::Line(bytes) => BatchTask::parse(&bytes, self.distrusted.as_deref()),
                 ReadLine::TooLong => {
                     let mistake = Mistake::new(format!("longer than {MAX_LINE} bytes"));
                     Err((None, vec![mistake.hint("share a directory with what is large, by `volumes`")]))

@@ -28,6 +28,9 @@ pub(super) struct BatchTask {
 const KEYS: [&str; 10] =
     ["id", "command", "config", "provider", "timeout", "env", "volumes", "group", "retries", "retry_on"];
 
+/// What decides where a task runs and what it gets.
+const WIDENING: [&str; 3] = ["config", "provider", "volumes"];
+
 /// What a line may look like.
 const EXAMPLE: &str = r#"{"id": "a", "command": ["make", "test"]}"#;
 
@@ -41,12 +44,19 @@ const MAX_ID: usize = 256;
 pub(super) type Parsed = Result<BatchTask, (Option<String>, Vec<Mistake>)>;
 
 impl BatchTask {
-    /// Reads one line.
-    pub(super) fn parse(line: &[u8]) -> Parsed {
+    /// Reads one line. In a list that is not the caller's, for a reason that is given, a task says what runs, and not where or with what.
+    pub(super) fn parse(line: &[u8], distrusted: Option<&str>) -> Parsed {
         let mut task = Self::default();
-        let mut fields =
-            json_object::read(line, EXAMPLE, &mut |key, value, fields| task.set(key, value, fields))
-                .map_err(|mistake| (None, vec![mistake]))?;
+        let mut fields = json_object::read(line, EXAMPLE, &mut |key, value, fields| {
+            if let Some(why) = distrusted.filter(|_| WIDENING.contains(&key)) {
+                fields
+                    .add(Mistake::new(format!("`{key}` is not for this list to say: {why}")).hint(
+                        "type it as a flag of `batch`, keep the list elsewhere, or pass --trust-tasks",
+                    ));
+            }
+            task.set(key, value, fields);
+        })
+        .map_err(|mistake| (None, vec![mistake]))?;
         if !fields.has("id") {
             fields.add(
                 Mistake::new("`id` is missing")
@@ -116,7 +126,7 @@ mod tests {
     use super::*;
 
     fn mistakes(line: &str) -> Vec<String> {
-        let (_, mistakes) = BatchTask::parse(line.as_bytes()).unwrap_err();
+        let (_, mistakes) = BatchTask::parse(line.as_bytes(), None).unwrap_err();
         mistakes.into_iter().map(|mistake| mistake.message).collect()
     }
 
@@ -125,7 +135,7 @@ mod tests {
         let line = r#"{"id": "a", "command": ["sh", "-c", "exit 3"], "config": "c.toml", "provider": "native",
             "timeout": "30s", "env": {"A": "b=c"}, "volumes": ["./a:/workspace"], "group": "g",
             "retries": 2, "retry_on": [3]}"#;
-        let task = BatchTask::parse(line.as_bytes()).unwrap();
+        let task = BatchTask::parse(line.as_bytes(), None).unwrap();
         let text = |text: &str| text.to_owned();
         let expected = BatchTask {
             id: text("a"),
@@ -144,7 +154,7 @@ mod tests {
     #[test]
     fn finds_everything_that_is_wrong_with_a_line_at_once() {
         let line = r#"{"comand": ["x"], "provider": "natve", "timeout": "soon", "env": {"A=": "", "B": 1}, "retries": -1}"#;
-        let (id, found) = BatchTask::parse(line.as_bytes()).unwrap_err();
+        let (id, found) = BatchTask::parse(line.as_bytes(), None).unwrap_err();
         assert_eq!(id, None);
         assert_eq!(found.len(), 7, "{found:#?}");
         assert_eq!(found[0].message, "unknown key `comand`");
@@ -159,10 +169,10 @@ mod tests {
 
     #[test]
     fn says_where_a_line_stops_being_json() {
-        let (_, found) = BatchTask::parse(br#"{"id": "a", }"#).unwrap_err();
+        let (_, found) = BatchTask::parse(br#"{"id": "a", }"#, None).unwrap_err();
         assert_eq!(found[0].column, Some(13));
         assert_eq!(found[0].message, "not JSON: trailing comma");
-        let (_, found) = BatchTask::parse(b"{\"id\": \"\xff\"}").unwrap_err();
+        let (_, found) = BatchTask::parse(b"{\"id\": \"\xff\"}", None).unwrap_err();
         assert_eq!(found[0], Mistake { column: Some(9), ..Mistake::new("not UTF-8, as JSON must be") });
         for line in ["[1]", "3", "\"a\"", "x"] {
             assert_eq!(mistakes(line), ["not a JSON object"]);
@@ -187,8 +197,18 @@ mod tests {
     }
 
     #[test]
+    fn a_list_that_is_not_the_callers_says_what_runs_alone() {
+        let line = r#"{"id": "a", "command": ["x"], "provider": "local", "volumes": ["/:/x"], "config": "c", "env": {"A": "1"}}"#;
+        let (_, found) = BatchTask::parse(line.as_bytes(), Some("it lies there")).unwrap_err();
+        let keys: Vec<_> = found.iter().map(|mistake| mistake.message.split(' ').next().unwrap()).collect();
+        assert_eq!(keys, ["`provider`", "`volumes`", "`config`"], "{found:#?}");
+        assert_eq!(found[0].message, "`provider` is not for this list to say: it lies there");
+        assert!(BatchTask::parse(line.as_bytes(), None).is_ok(), "the control");
+    }
+
+    #[test]
     fn a_wrong_line_keeps_its_id() {
-        let (id, _) = BatchTask::parse(br#"{"id": "a", "x": 1}"#).unwrap_err();
+        let (id, _) = BatchTask::parse(br#"{"id": "a", "x": 1}"#, None).unwrap_err();
         assert_eq!(id.as_deref(), Some("a"));
     }
 }
