@@ -10,6 +10,7 @@ pub mod journal;
 pub mod plans;
 pub mod pool;
 pub mod record;
+pub mod runs;
 pub mod sandboxes;
 pub mod trust;
 pub mod version;

@@ -22,7 +22,6 @@ pub(crate) use self::egress::{
 pub(crate) use self::fs::{
     FsCommand, FsEditArgs, FsListArgs, FsPathArgs, FsReadArgs, FsSearchArgs, FsSelectionArgs,
 };
-pub(crate) use self::keys::KeyFlags;
 pub(crate) use self::mcp::{McpClient, McpCommand, McpInstallArgs, McpServeArgs};
 pub(crate) use self::request::PlanRequest;
 pub(crate) use self::sandboxes::{

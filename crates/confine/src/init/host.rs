@@ -8,7 +8,7 @@ use rustix::process::{Signal, getpid, set_child_subreaper, set_parent_process_de
 
 use super::descriptors::Descriptors;
 use super::listeners::ProxyListeners;
-use super::stay::{Scope, StayDescriptors, Staying};
+use super::stay::{FirstCommand, Scope, StayDescriptors, Staying};
 use crate::capabilities;
 use crate::process::reap;
 use crate::process::start::{Neighbours, NotStarted};
@@ -42,7 +42,8 @@ pub fn run() -> io::Result<u8> {
     let given = Descriptors { cgroups: Vec::new(), passed: Vec::new() };
     let listeners = ProxyListeners::none();
     let scope = Scope::Descendants;
-    match Staying::begin(stays, command, None, given, Neighbours::Unprotected, listeners, scope, &control) {
+    let first = command.map(|command| FirstCommand { command, terminal: None });
+    match Staying::begin(stays, first, given, Neighbours::Unprotected, listeners, scope, &control) {
         Ok(staying) => staying.serve(control),
         Err(NotStarted::Unexecutable { command, errno }) => {
             control.send(&Event::Unexecutable { command, errno }, &[])?;

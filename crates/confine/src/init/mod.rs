@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use self::descriptors::Descriptors;
 use self::listeners::ProxyListeners;
-use self::stay::{Scope, StayDescriptors, Staying};
+use self::stay::{FirstCommand, Scope, StayDescriptors, Staying};
 use crate::lockdown::{self, Lockdown, LockdownError};
 use crate::mount::rootfs::{self, FailedStep};
 use crate::process::reap::{self, OtherProcesses, Reaped};
@@ -149,11 +149,10 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
                 Err(refused) => refused,
             },
             Some(stays) => {
-                let command = spec.command.take();
+                let first = spec.command.take().map(|command| FirstCommand { command, terminal });
                 let scope = Scope::Namespace(others(&spec.rootfs));
                 drop(spec);
-                match Staying::begin(stays, command, terminal, given, neighbours, listeners, scope, &control)
-                {
+                match Staying::begin(stays, first, given, neighbours, listeners, scope, &control) {
                     Ok(staying) => return staying.serve(control),
                     Err(refused) => refused,
                 }

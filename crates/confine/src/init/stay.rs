@@ -117,6 +117,13 @@ impl Scope {
     }
 }
 
+/// The command that a sandbox runs from its start.
+pub(super) struct FirstCommand {
+    pub(super) command: CommandSpec,
+    /// Its terminal, where PID 1 has opened that.
+    pub(super) terminal: Option<OwnedFd>,
+}
+
 /// A PID 1 that stays.
 pub(super) struct Staying {
     stay: Stay,
@@ -160,8 +167,7 @@ impl Staying {
     /// Starts the first command, if there is one.
     pub(super) fn begin(
         descriptors: StayDescriptors,
-        command: Option<CommandSpec>,
-        terminal: Option<OwnedFd>,
+        first: Option<FirstCommand>,
         given: Descriptors,
         neighbours: Neighbours,
         listeners: ProxyListeners,
@@ -201,7 +207,7 @@ impl Staying {
             // Before the command can say that it runs: whoever has seen it looks for its sandbox.
             staying.note(StayNote::Stays).map_err(failed(Step::Fork))?;
         }
-        if let Some(command) = command {
+        if let Some(FirstCommand { command, terminal }) = first {
             let (ours, theirs) = ControlSocket::pair().map_err(failed(Step::Fork))?;
             staying
                 .supervise(move |supervised| exec::run_first(theirs, command, terminal, passed, supervised))

@@ -10,8 +10,9 @@ use policy::rules::network;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::attachment::Attachment;
 use super::mount_plan::MountPlan;
-use super::stay::Attachment;
+
 use crate::report::{Finding, Status};
 
 /// A variable of the agent as `NAME=value`: it may hold a secret, and is cleared when it is dropped.

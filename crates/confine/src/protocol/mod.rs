@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+mod attachment;
 mod egress;
 mod egress_request;
 mod ending;
@@ -17,6 +18,7 @@ mod stay;
 mod step;
 mod warm;
 
+pub use self::attachment::Attachment;
 pub use self::egress::{
     EgressCounts, EgressEnd, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners, RenewedValue,
     RouteCredential, RouteSpec,
@@ -35,9 +37,7 @@ pub use self::init_spec::{
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
 pub use self::mount_plan::{BindSource, Cover, MountAccess, MountPlan};
 pub use self::socket::ControlSocket;
-pub use self::stay::{
-    Attachment, EndCause, ExecRequest, Purpose, SandboxEnd, SandboxUsage, StayNote, StayStatus, Usage,
-};
+pub use self::stay::{EndCause, ExecRequest, Purpose, SandboxEnd, SandboxUsage, StayNote, StayStatus, Usage};
 pub use self::step::{FilesystemType, MountStep, Step};
 pub use self::warm::Warm;
 use crate::report::{Finding, Report};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::attachment::Attachment;
 use super::ending::Ending;
 use super::init_spec::CommandSpec;
 
@@ -70,17 +71,6 @@ pub struct ExecRequest {
     pub timeout: Option<Duration>,
     /// What becomes of it without its client.
     pub attachment: Attachment,
-}
-
-/// What becomes of a command, or of a sandbox, when its client is gone.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Attachment {
-    /// It ends, with all that it has started.
-    Attached,
-    /// It goes on.
-    #[default]
-    Detached,
 }
 
 /// How a sandbox that stays is.

@@ -69,7 +69,7 @@ pub struct StayLaunch<'a> {
     pub held: &'a [BorrowedFd<'a>],
 }
 
-impl<'a> StayLaunch<'a> {
+impl StayLaunch<'_> {
     /// Splits what was asked for into a sandbox that outlives this process, and one that ends with it.
     pub(super) fn split(asked: Option<Self>) -> (Option<Self>, Option<Self>) {
         match asked {

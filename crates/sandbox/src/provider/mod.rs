@@ -10,7 +10,7 @@ use crate::session::boundaries;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::directory::StateDir;
-use crate::state::record::Runs;
+use crate::state::runs::Runs;
 
 pub mod container;
 pub mod create;

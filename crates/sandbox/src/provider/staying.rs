@@ -158,7 +158,7 @@ impl<'a> Attached<'a> {
             // Somebody else has removed it, or will.
             Err(SandboxError::NotFound(_)) => {}
             Err(error) => {
-                notice(Notice::Warning(format!("the files of this sandbox were not removed: {error}")))
+                notice(Notice::Warning(format!("the files of this sandbox were not removed: {error}")));
             }
         }
     }

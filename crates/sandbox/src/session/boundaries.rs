@@ -32,7 +32,8 @@ use crate::host::identity::Identity;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
-use crate::state::record::{Kept, Placed, Record, RecordError, RecordVersion, Remembered, RunId, Runs};
+use crate::state::record::{Placed, Record, RecordError, RecordVersion, Remembered, RunId};
+use crate::state::runs::{Kept, Runs};
 use crate::state::walk_cache::Walks;
 
 mod beside;

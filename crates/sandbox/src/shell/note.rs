@@ -10,7 +10,7 @@ use policy::plan::{Execution, Network, Plan, Provider};
 use policy::protect::{Protected, RelativePath};
 use policy::rules::hide::HidePatterns;
 use policy::rules::network::{Host, HostRules};
-use policy::rules::path::{BoundaryMode, GuestBoundaries, GuestBoundary, GuestPath, PathAccess};
+use policy::rules::path::{BoundaryMode, GuestBoundaries, GuestBoundary, GuestPath, Obeyed, PathAccess};
 use policy::rules::rootfs::TMPFS_PATHS;
 use policy::rules::verdict::{Decision, Origin};
 use policy::text::escape;
@@ -203,6 +203,7 @@ fn boundaries(plan: &Plan) -> Option<GuestBoundaries> {
             mode: boundary.mode,
             hidden: HidePatterns::of(&boundary.hide),
             worktrees: boundary.worktrees.clone(),
+            obeyed: Obeyed::ByPrograms,
             origin: Origin::Default,
         })
     });

@@ -350,29 +350,13 @@ impl Sandboxes {
             let alive = directory.open_held(ALIVE)?;
             let is_held = alive.as_ref().is_some_and(|alive| alive.holder == Holder::Lives);
             // What is being made is held, but for what whoever has the names has not begun. Who removes one begins with its record.
-            if !is_held && self.is_left(&directory)? {
+            if !is_held && is_left(&directory)? {
                 self.remove_files(&id, &directory)?;
             } else if name.is_some_and(|name| id.as_str() == name || may_have_name(alive.as_ref(), name)) {
                 may_have.push(id);
             }
         }
         Ok(may_have)
-    }
-
-    /// Returns whether a directory that nobody holds was left by a client that was killed: half made, half removed, or that of a sandbox which
-    /// has ended with it.
-    fn is_left(&self, directory: &StateDir) -> Result<bool, StateError> {
-        #[derive(Deserialize)]
-        struct Stays {
-            stay: StayPlan,
-        }
-        let Some(record) =
-            directory.read(RECORD)?.filter(|_| note(directory).is_ok_and(|note| note.is_some()))
-        else {
-            return Ok(true);
-        };
-        let stays = serde_json::from_slice::<Stays>(&record);
-        Ok(stays.is_ok_and(|record| record.stay.attachment == Attachment::Attached))
     }
 
     /// Removes a sandbox that has ended. From then on the journal says what its record did.
@@ -399,6 +383,21 @@ impl Sandboxes {
         directory.names()?.iter().try_for_each(|name| directory.remove(name))?;
         self.0.remove_directory(id.as_str())
     }
+}
+
+/// Returns whether a directory that nobody holds was left by a client that was killed: half made, half removed, or that of a sandbox which
+/// has ended with it.
+fn is_left(directory: &StateDir) -> Result<bool, StateError> {
+    #[derive(Deserialize)]
+    struct Stays {
+        stay: StayPlan,
+    }
+    let Some(record) = directory.read(RECORD)?.filter(|_| note(directory).is_ok_and(|note| note.is_some()))
+    else {
+        return Ok(true);
+    };
+    let stays = serde_json::from_slice::<Stays>(&record);
+    Ok(stays.is_ok_and(|record| record.stay.attachment == Attachment::Attached))
 }
 
 /// Returns whether a sandbox may have this name, as far as the file says that its PID 1 holds. One without a name is of an earlier version of this

@@ -19,7 +19,7 @@ use crate::host::beneath;
 use crate::host::follow::traversed_paths;
 use crate::host::identity::Identity;
 use crate::host::small_file::{self, Links, open_regular};
-use crate::state::{homes, record};
+use crate::state::{homes, runs};
 
 /// The directories that agents may write to: those of the sandbox that is meant, and those of other runs.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ impl Writable {
         self.all.get_or_init(|| {
             let mut all = self.own.clone();
             if let Some((state, owner)) = &self.records {
-                all.extend(record::shared(state, *owner));
+                all.extend(runs::shared(state, *owner));
                 all.push(homes::all(state));
             }
             // Records are the user's own: a path that they cannot follow themselves tells them nothing.

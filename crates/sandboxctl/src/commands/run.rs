@@ -212,6 +212,7 @@ pub(super) fn make(
     loaded.project = project;
     let stay = StayPlan {
         command: FirstCommand::None,
+        attachment: Attachment::Detached,
         idle_timeout: plan.lifecycle.idle_timeout,
         max_duration: plan.lifecycle.max_duration,
         log_bytes: 0,

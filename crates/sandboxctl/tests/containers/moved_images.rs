@@ -141,7 +141,7 @@ fn labels_of_an_image_make_no_container_ours() {
         });
         let record = Record {
             version: RecordVersion::default(),
-            id: RunId::try_from(id.to_owned()).unwrap(),
+            id: RunId::try_from(id.clone()).unwrap(),
             owner: 0,
             client: serde_json::from_value(client).unwrap(),
             boundaries: Vec::new(),

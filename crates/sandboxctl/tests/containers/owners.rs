@@ -111,14 +111,16 @@ fn root_does_nothing_for_a_record_that_the_user_behind_sudo_has_written() {
         let text = fs::read(&file).unwrap();
         let forge = |directory: &std::path::Path| {
             let found = fs::metadata(directory).unwrap();
-            let mut record: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            // Its rules are on another line.
+            let end = text.iter().position(|byte| *byte == b'\n').unwrap();
+            let mut record: serde_json::Value = serde_json::from_slice(&text[..end]).unwrap();
             let boundary = &mut record["boundaries"][0];
             boundary["host"] = serde_json::json!(directory);
             let baseline = boundary["baseline"].as_object_mut().unwrap();
             baseline["root"] = serde_json::json!({ "device": found.dev(), "inode": found.ino() });
             baseline["root_btime"] = serde_json::Value::Null;
             baseline["root_owner"] = serde_json::json!(found.uid());
-            fs::write(&file, record.to_string()).unwrap();
+            fs::write(&file, [record.to_string().as_bytes(), &text[end..]].concat()).unwrap();
             place.give(&file);
         };
         let sudo = || {

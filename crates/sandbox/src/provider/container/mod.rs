@@ -33,7 +33,8 @@ use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::pool::{Pool, Temperature};
-use crate::state::record::{RunId, Runs};
+use crate::state::record::RunId;
+use crate::state::runs::Runs;
 use crate::state::sandboxes::StartedRecord;
 use crate::state::walk_cache::Walks;
 

@@ -32,7 +32,8 @@ use crate::session::boundaries::Boundaries;
 use crate::session::error::StartError;
 use crate::state::directory::{StateDir, StateError};
 use crate::state::pool::{Pool, PoolKey, PoolStart, TakenWarm, Temperature, WarmRecord, WarmVersion};
-use crate::state::record::{RunId, Runs};
+use crate::state::record::RunId;
+use crate::state::runs::Runs;
 use crate::state::walk_cache::Walks;
 
 /// How long a PID 1 that waits may take to answer. It has nothing else to do.

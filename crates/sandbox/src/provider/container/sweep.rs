@@ -24,7 +24,8 @@ use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
 use crate::state::pool::Pool;
-use crate::state::record::{Placed, RecordError, RunId, Runs};
+use crate::state::record::{Placed, RecordError, RunId};
+use crate::state::runs::Runs;
 use crate::state::sandboxes::Sandboxes;
 
 /// How long an engine may take to remove a container.

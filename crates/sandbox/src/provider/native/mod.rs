@@ -38,7 +38,8 @@ use crate::session::sockets::{self, process::RelayProcess};
 use crate::session::streams::{OwnTerminal, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
-use crate::state::record::{RunId, Runs};
+use crate::state::record::RunId;
+use crate::state::runs::Runs;
 use crate::state::sandboxes::{FirstCommand, StartedRecord};
 use crate::state::walk_cache::Walks;
 

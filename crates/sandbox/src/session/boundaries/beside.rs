@@ -9,7 +9,8 @@ use crate::boundary::root::open_resolved;
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::Identity;
-use crate::state::record::{LivingRuns, Remembered};
+use crate::state::record::Remembered;
+use crate::state::runs::LivingRuns;
 
 /// Adopts what the records of runs that live say of the same directories. The records are this user's own, and may say anything.
 pub(crate) fn take_over(own: &mut Remembered, protect: &Protect, living: &LivingRuns, user: Identity) {

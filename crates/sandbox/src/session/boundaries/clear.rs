@@ -25,9 +25,9 @@ use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::session::outcome::Notice;
 use crate::state::client::ProcessError;
-use crate::state::record::{
-    LivingRuns, Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, UnreadRecord,
-};
+use crate::state::record::unread::UnreadRecord;
+use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Stuck};
+use crate::state::runs::{LivingRuns, Runs};
 
 /// How many things that the agent made are reported one by one while it runs.
 pub(super) const MAX_REPORTED: usize = 20;

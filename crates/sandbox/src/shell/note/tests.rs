@@ -20,6 +20,7 @@ fn boundary(name: &str, guest: &str, mode: BoundaryMode) -> Boundary {
         worktrees: Vec::new(),
         file_id: FileId { device: 1, inode: 1 },
         obeyed_as: None,
+        tools: policy::plan::ToolRules::default(),
     }
 }
 

@@ -14,20 +14,20 @@ use crate::state::client::Client;
 
 /// The first line.
 #[derive(Deserialize, Serialize)]
-pub(super) struct Head<'a> {
-    pub(super) version: RecordVersion,
-    pub(super) id: Cow<'a, RunId>,
-    pub(super) owner: u32,
-    pub(super) client: Client,
-    pub(super) boundaries: Cow<'a, [Remembered]>,
-    pub(super) cgroups: Cow<'a, [PathBuf]>,
-    pub(super) placed: Cow<'a, Option<Placed>>,
-    pub(super) rules: RulesDigest,
+pub(in crate::state) struct Head<'a> {
+    pub(in crate::state) version: RecordVersion,
+    pub(in crate::state) id: Cow<'a, RunId>,
+    pub(in crate::state) owner: u32,
+    pub(in crate::state) client: Client,
+    pub(in crate::state) boundaries: Cow<'a, [Remembered]>,
+    pub(in crate::state) cgroups: Cow<'a, [PathBuf]>,
+    pub(in crate::state) placed: Cow<'a, Option<Placed>>,
+    pub(in crate::state) rules: RulesDigest,
 }
 
 /// What rules are known by: SHA-256 of the second line, in hexadecimal digits.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
-pub(super) struct RulesDigest(String);
+pub(in crate::state) struct RulesDigest(String);
 
 impl RulesDigest {
     fn of(line: &[u8]) -> Self {
@@ -85,7 +85,7 @@ impl Record {
 }
 
 /// Returns the first line, and what follows. Records of earlier versions had one.
-pub(super) fn lines(bytes: &[u8]) -> (&[u8], &[u8]) {
+pub(in crate::state) fn lines(bytes: &[u8]) -> (&[u8], &[u8]) {
     match bytes.iter().position(|byte| *byte == b'\n') {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),
         None => (bytes, &[]),
@@ -93,6 +93,6 @@ pub(super) fn lines(bytes: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Reads the second line.
-pub(super) fn rules(line: &[u8]) -> serde_json::Result<(RulesDigest, Protect)> {
+pub(in crate::state) fn rules(line: &[u8]) -> serde_json::Result<(RulesDigest, Protect)> {
     Ok((RulesDigest::of(line), serde_json::from_slice(line)?))
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::form::lines;
 use crate::state::client::Client;
+use crate::state::record::form::lines;
 
 /// A record that cannot be read: what its run left behind was not searched.
 #[derive(Clone, Debug, Eq, PartialEq)]

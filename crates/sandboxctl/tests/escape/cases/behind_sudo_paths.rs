@@ -171,9 +171,10 @@ def started(words, **more):
     return living
 def record(*known):
     (name,) = set(glob.glob(runs + "/*.json")) - set(known)
-    return json.load(open(name))
+    head, rules = open(name).read().split("\n")
+    return json.loads(head), rules
 living = started(words)
-forged = record()
+forged, rules = record()
 living.communicate()
 boundary = forged["boundaries"][0]
 forged["id"] = "0123456789abcdef"
@@ -182,11 +183,11 @@ boundary["baseline"]["root"] = {"device": int(device), "inode": int(inode)}
 boundary["baseline"]["taken"] = [1000000000, 0]
 path = runs + "/0123456789abcdef.json"
 with open(path, "w") as file:
-    json.dump(forged, file); file.flush()
+    file.write(json.dumps(forged) + "\n" + rules); file.flush()
     os.chown(path, int(user), int(user))
     fcntl.flock(file, fcntl.LOCK_EX)
     living = started(words)
-    print(json.dumps(record(path)["boundaries"][0]["baseline"].get("earlier")))
+    print(json.dumps(record(path)[0]["boundaries"][0]["baseline"].get("earlier")))
     living.communicate()
 os.remove(path)
 "#;

@@ -1,0 +1,476 @@
+//! Records of runs on disk: kept by each client, and swept by the next command.
+//!
+//! The client holds a lock on its record for as long as it lives. The kernel lets go of it with the process, and shows it
+//! alike in every namespace of processes and time.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use policy::plan::{FileId, Protect};
+use rustix::fs::CWD;
+
+use crate::host::acting::ActingAs;
+use crate::host::follow;
+use crate::host::identity::Identity;
+use crate::state::client::start_time;
+use crate::state::directory::{HeldFile, Holder, Lock, StateDir, StateError, draft_writer};
+use crate::state::record::form::{self, Head, RulesDigest};
+use crate::state::record::unread::{self, UnreadRecord, hosts};
+use crate::state::record::{Record, RecordError, Remembered, RunId};
+
+/// Where records are kept.
+#[derive(Debug)]
+pub struct Runs(StateDir);
+
+/// A record that is kept until the run has ended in order.
+#[derive(Debug)]
+#[must_use = "the record is removed when this is dropped"]
+pub struct Kept<'a> {
+    runs: &'a Runs,
+    file: Option<String>,
+    stays: Cell<bool>,
+    lock: Option<Lock>,
+}
+
+/// Runs whose clients live. There may be hundreds with the same long list of protected paths, which is read once.
+#[derive(Debug, Default)]
+pub(crate) struct LivingRuns {
+    pub(crate) runs: Vec<LivingRun>,
+    rules: HashMap<RulesDigest, Arc<Protect>>,
+}
+
+/// What a run beside another one is to that.
+#[derive(Debug)]
+pub(crate) struct LivingRun {
+    id: RunId,
+    pub(crate) boundaries: Vec<Remembered>,
+    pub(crate) protect: Arc<Protect>,
+}
+
+impl LivingRuns {
+    /// Adds the run of a record that somebody holds, as far as it can be read and is this owner's.
+    fn add(&mut self, file: &HeldFile, owner: u32) {
+        let Ok(Some(mut text)) = file.read_start(HEAD) else { return };
+        let is_whole = text.contains(&b'\n');
+        if !is_whole {
+            let Ok(Some(whole)) = file.read() else { return };
+            text = whole;
+        }
+        let Ok(head) = serde_json::from_slice::<Head<'_>>(form::lines(&text).0) else { return };
+        let lives = match file.holder {
+            Holder::Lives => true,
+            Holder::Unknown => !head.client.is_dead(),
+            Holder::Gone => false,
+        };
+        if !lives || head.owner != owner {
+            return;
+        }
+        let protect = if let Some(known) = self.rules.get(&head.rules) {
+            Arc::clone(known)
+        } else {
+            let Ok(Some(text)) = file.read() else { return };
+            let Ok((digest, protect)) = form::rules(form::lines(&text).1) else { return };
+            Arc::clone(self.rules.entry(digest).or_insert(Arc::new(protect)))
+        };
+        let (id, boundaries) = (head.id.into_owned(), head.boundaries.into_owned());
+        self.runs.push(LivingRun { id, boundaries, protect });
+    }
+}
+
+/// What was found among the records.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// The records whose clients are dead.
+    pub dead: Vec<Record>,
+    /// The runs whose clients live.
+    pub(crate) living: LivingRuns,
+    /// What cannot be read.
+    pub(crate) unread: Vec<UnreadRecord>,
+}
+
+impl Kept<'_> {
+    /// Keeps the record on disk, so that the next command finds it.
+    pub fn leave(&self) {
+        self.stays.set(true);
+    }
+
+    /// Returns what says that the run lives, if it has a record: whoever has a copy of it lets it live on.
+    pub(crate) fn lock(&self) -> Option<BorrowedFd<'_>> {
+        self.lock.as_ref().map(AsFd::as_fd)
+    }
+}
+
+impl Runs {
+    /// Returns whose records they are.
+    pub(crate) fn owner(&self) -> Identity {
+        self.0.owner()
+    }
+
+    /// Opens the directory of records.
+    pub fn open(state: &StateDir) -> Result<Self, RecordError> {
+        Ok(Self(state.within(RUNS)?))
+    }
+
+    /// Keeps a record until the guard is dropped. Writes nothing where there is nothing to remember.
+    pub fn keep(&self, record: &Record) -> Result<Kept<'_>, RecordError> {
+        if record.boundaries.is_empty() && record.cgroups.is_empty() && record.placed.is_none() {
+            return Ok(Kept { runs: self, file: None, stays: Cell::new(false), lock: None });
+        }
+        let file = file_name(&record.id);
+        let text = record.to_bytes().map_err(|error| StateError::File {
+            action: "write",
+            path: PathBuf::from(&file),
+            source: error.into(),
+        })?;
+        let lock = self.0.write_held(&file, &text)?;
+        Ok(Kept { runs: self, file: Some(file), stays: Cell::new(false), lock: Some(lock) })
+    }
+
+    /// Lists the records whose clients are dead, and only the owner's of this directory.
+    ///
+    /// Whoever has tidied up after one calls [`Runs::forget`]. What a client left half written is removed here. A record
+    /// that cannot be read, because it was torn or has another form, is set aside, unless its client lives: it guards
+    /// something, and nobody knows what. Whatever else lies in the directory is not ours.
+    pub fn sweep(&self) -> Result<Swept, RecordError> {
+        let mut swept = Swept::default();
+        for name in self.0.names()? {
+            if let Some(writer) = draft_writer(&name) {
+                if start_time(writer).is_ok_and(|found| found.is_none()) {
+                    // One that stays does no harm.
+                    let _ = self.0.remove(&name);
+                }
+                continue;
+            }
+            if name == UNREAD {
+                swept.unread.extend(self.unread());
+                continue;
+            }
+            if !is_record(&name) {
+                continue;
+            }
+            let file = match self.0.open_held(&name) {
+                Ok(None) => continue,
+                Ok(Some(file)) => file,
+                Err(error) => {
+                    swept.unread.push(self.set_unread_aside(&name, &[], error.to_string()));
+                    continue;
+                }
+            };
+            if file.holder == Holder::Lives {
+                swept.living.add(&file, self.0.owner().uid);
+                continue;
+            }
+            let text = match file.read() {
+                // Its holder has just removed it.
+                Ok(None) => continue,
+                Ok(Some(text)) => text,
+                Err(error) => {
+                    swept.unread.push(self.set_unread_aside(&name, &[], error.to_string()));
+                    continue;
+                }
+            };
+            match Record::from_bytes(&text) {
+                Ok(record) if record.owner != self.0.owner().uid => {}
+                Ok(record) if file.holder == Holder::Unknown && !record.client.is_dead() => {
+                    swept.living.add(&file, self.0.owner().uid);
+                }
+                Ok(record) => swept.dead.push(record),
+                Err(_) if unread::client(&text).is_some_and(|client| !client.is_dead()) => {}
+                Err(error) => swept.unread.push(self.set_unread_aside(&name, &text, error.to_string())),
+            }
+        }
+        Ok(swept)
+    }
+
+    /// Adds the runs whose clients live to those that are known already, as far as their records can be read.
+    pub(crate) fn add_living(&self, living: &mut LivingRuns) -> Result<(), RecordError> {
+        let known: HashSet<String> = living.runs.iter().map(|run| file_name(&run.id)).collect();
+        let is_new = |name: &String| is_record(name) && !known.contains(name);
+        for name in self.0.names()?.into_iter().filter(is_new) {
+            // What cannot be opened is no record of a run that lives, or is gone by now.
+            if let Ok(Some(file)) = self.0.open_held(&name) {
+                living.add(&file, self.0.owner().uid);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a record that cannot be read to where it is not taken for one.
+    fn set_unread_aside(&self, name: &str, text: &[u8], reason: String) -> UnreadRecord {
+        let (file, reason) = match self.0.set_aside(name, UNREAD) {
+            Ok(file) => (file, reason),
+            Err(error) => (self.0.path().join(name), format!("{reason}; {error}")),
+        };
+        UnreadRecord { file, hosts: hosts(text), reason }
+    }
+
+    /// Lists what was set aside and is still there.
+    fn unread(&self) -> Vec<UnreadRecord> {
+        let Ok(aside) = self.0.within(UNREAD) else { return Vec::new() };
+        let unread = |name: String| {
+            let text = aside.read(&name).ok().flatten().unwrap_or_default();
+            let reason = "it could not be read when it was found".into();
+            UnreadRecord { file: aside.path().join(&name), hosts: hosts(&text), reason }
+        };
+        aside.names().unwrap_or_default().into_iter().map(unread).collect()
+    }
+
+    /// Forgets that a boundary of a run was not searched whole: a later run has searched it, or says so in its own record.
+    pub(crate) fn settle(&self, id: &RunId, root: FileId) -> Result<(), RecordError> {
+        let Some(text) = self.0.read(&file_name(id))? else { return Ok(()) };
+        let Ok(mut record) = Record::from_bytes(&text) else { return Ok(()) };
+        for one in record.boundaries.iter_mut().filter(|one| one.baseline.root() == root) {
+            one.unsearched = false;
+        }
+        let is_left =
+            |one: &Remembered| one.unsearched || one.stuck.as_ref().is_none_or(|stuck| !stuck.is_empty());
+        record.boundaries.retain(is_left);
+        if record.boundaries.is_empty() && record.placed.is_none() {
+            return self.forget(id);
+        }
+        self.keep(&record)?.leave();
+        Ok(())
+    }
+
+    /// Removes the record of a run after which everything was tidied up.
+    pub fn forget(&self, id: &RunId) -> Result<(), RecordError> {
+        Ok(self.0.remove(&file_name(id))?)
+    }
+}
+
+/// Lists the writable boundaries of every run that has a record, in the directory of a user's state. What cannot be read
+/// names none, and is reported to the user by the run that cannot keep its own record there.
+pub(crate) fn shared(state: &Path, owner: Identity) -> Vec<PathBuf> {
+    // Looking makes nothing.
+    let is_there = || -> io::Result<bool> {
+        let _acting = ActingAs::user(owner)?;
+        Ok(follow::open(CWD, &state.join(RUNS)).is_ok())
+    };
+    if !is_there().unwrap_or(false) {
+        return Vec::new();
+    }
+    let read = || -> Result<Vec<PathBuf>, StateError> {
+        let runs = StateDir::open(state, owner)?.within(RUNS)?;
+        let records = runs.names()?.into_iter().filter(|name| name.ends_with(SUFFIX));
+        // One that is gone by now has ended.
+        Ok(records.filter_map(|name| runs.read(&name).ok().flatten()).flat_map(|text| hosts(&text)).collect())
+    };
+    read().unwrap_or_default()
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.as_ref().filter(|_| !self.stays.get()) {
+            // A record that stays is found by the next command, which tries again.
+            let _ = self.runs.0.remove(file);
+        }
+    }
+}
+
+/// The directory of records in that of the state.
+const RUNS: &str = "runs";
+
+/// How much of a record is read first: its first line, but for one of a run that remembers much.
+const HEAD: usize = 8 << 10;
+
+/// How the name of a record ends.
+const SUFFIX: &str = ".json";
+
+/// Where records are put that cannot be read.
+const UNREAD: &str = "unread";
+
+fn is_record(name: &str) -> bool {
+    name.strip_suffix(SUFFIX).is_some_and(|id| RunId::try_from(id.to_owned()).is_ok())
+}
+
+fn file_name(id: &RunId) -> String {
+    format!("{}{SUFFIX}", id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::state::client::Client;
+    use crate::state::client::tests::{dead_client, this};
+    use crate::state::record::RecordVersion;
+
+    fn runs(top: &tempfile::TempDir) -> Runs {
+        let state = StateDir::open(&top.path().join("state"), Identity::own()).unwrap();
+        Runs::open(&state).unwrap()
+    }
+
+    fn record(client: Client) -> Record {
+        Record {
+            version: RecordVersion::default(),
+            protect: Protect {
+                paths: vec![],
+                of_git: vec![],
+                allow: vec![],
+                unread: vec![],
+                depth: 3,
+                on_replaced: policy::plan::OnReplaced::End,
+            },
+            id: RunId::generate().unwrap(),
+            owner: rustix::process::getuid().as_raw(),
+            client,
+            boundaries: vec![],
+            cgroups: vec!["/sys/fs/cgroup/sandboxctl-x".into()],
+            placed: None,
+        }
+    }
+
+    /// The first line of a record, to be changed.
+    fn head(record: &Record) -> serde_json::Value {
+        serde_json::from_slice(form::lines(&record.to_bytes().unwrap()).0).unwrap()
+    }
+
+    /// Leaves a record behind, as a client does that is killed.
+    fn left(runs: &Runs, record: &Record) {
+        runs.keep(record).unwrap().leave();
+    }
+
+    #[test]
+    fn a_record_of_a_living_client_is_left_alone_and_goes_with_its_guard() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let kept = runs.keep(&record(this())).unwrap();
+        assert_eq!(runs.sweep().unwrap().dead, []);
+        assert_eq!(runs.0.names().unwrap().len(), 1);
+        drop(kept);
+        assert_eq!(runs.0.names().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn who_holds_a_record_lives_whatever_else_it_says() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let elsewhere = Client { time_namespace: 1, ..dead_client() };
+        for client in [elsewhere, dead_client(), Client { start_time: this().start_time - 1, ..this() }] {
+            let kept = runs.keep(&record(client)).unwrap();
+            assert_eq!(runs.sweep().unwrap().dead, [], "{client}");
+            kept.leave();
+            drop(kept);
+            assert_eq!(runs.sweep().unwrap().dead.len(), 1, "{client}");
+            runs.forget(&runs.sweep().unwrap().dead[0].id).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_record_of_a_dead_client_is_found_until_it_is_forgotten() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let record = record(dead_client());
+        left(&runs, &record);
+        assert_eq!(runs.sweep().unwrap().dead, std::slice::from_ref(&record));
+        runs.forget(&record.id).unwrap();
+        assert_eq!(runs.sweep().unwrap().dead, []);
+    }
+
+    #[test]
+    fn somebody_elses_record_is_not_swept() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let mut other = record(dead_client());
+        other.owner += 1;
+        left(&runs, &other);
+        assert_eq!(runs.sweep().unwrap().dead, []);
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_set_aside_and_found_until_it_is_removed() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let directory = top.path().join("state/runs");
+        let name = "0123456789abcdef.json";
+        let mut other = head(&record(dead_client()));
+        other["version"] = 999.into();
+        other["boundaries"] = serde_json::json!([{ "host": "/some/where" }]);
+        let torn = "{\"id\"".to_owned();
+        for (text, hosts) in [(other.to_string(), vec![PathBuf::from("/some/where")]), (torn, vec![])] {
+            std::fs::write(directory.join(name), text).unwrap();
+            for _ in 0..2 {
+                let swept = runs.sweep().unwrap();
+                assert_eq!(swept.dead, []);
+                let [unread] = &swept.unread[..] else { panic!("{swept:?}") };
+                assert_eq!(unread.file, directory.join(UNREAD).join(name));
+                assert_eq!(unread.hosts, hosts);
+            }
+            std::fs::remove_file(directory.join(UNREAD).join(name)).unwrap();
+            assert_eq!(runs.sweep().unwrap().unread, []);
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_version_stays_while_its_client_lives() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let name = "0123456789abcdef.json";
+        // As the first version wrote it: without a number of its own, a time namespace or a lock.
+        let mut first = head(&record(this()));
+        first.as_object_mut().unwrap().remove("version");
+        first["client"].as_object_mut().unwrap().remove("time_namespace");
+        std::fs::write(top.path().join("state/runs").join(name), first.to_string()).unwrap();
+        let swept = runs.sweep().unwrap();
+        assert!(swept.unread.is_empty() && swept.dead.is_empty(), "{swept:?}");
+        assert_eq!(runs.0.names().unwrap(), [name]);
+    }
+
+    #[test]
+    fn odd_entries_keep_nobody_from_anything() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let directory = top.path().join("state/runs");
+        std::fs::create_dir(directory.join("0123456789abcdef.json")).unwrap();
+        std::fs::create_dir(directory.join("a directory")).unwrap();
+        std::fs::write(directory.join("notes.json"), "").unwrap();
+        std::os::unix::fs::symlink("/nowhere", directory.join("0123456789abcdee.json")).unwrap();
+        let record = record(dead_client());
+        left(&runs, &record);
+        let swept = runs.sweep().unwrap();
+        assert_eq!(swept.dead, [record], "the control");
+        assert_eq!(swept.unread.len(), 2, "{swept:?}");
+    }
+
+    #[test]
+    fn unfinished_drafts_of_dead_writers_are_removed() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let directory = top.path().join("state/runs");
+        std::fs::write(directory.join(format!(".x.json.{}.0.draft", dead_client().pid)), "").unwrap();
+        let own_draft = format!(".x.json.{}.0.draft", std::process::id());
+        std::fs::write(directory.join(&own_draft), "").unwrap();
+        assert_eq!(runs.sweep().unwrap().dead, []);
+        assert_eq!(runs.0.names().unwrap(), [own_draft]);
+    }
+
+    #[test]
+    fn nothing_to_remember_writes_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let _kept = runs.keep(&Record { cgroups: vec![], ..record(this()) }).unwrap();
+        assert_eq!(runs.0.names().unwrap().len(), 0);
+    }
+
+    /// Checks the order of magnitude; the budget is for a release build.
+    #[test]
+    fn keeping_and_removing_a_record_is_cheap() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let record = record(this());
+        let best = (0..100)
+            .map(|_| {
+                let start = Instant::now();
+                drop(runs.keep(&record).unwrap());
+                start.elapsed()
+            })
+            .min()
+            .unwrap();
+        assert!(best < Duration::from_millis(2), "{best:?}");
+    }
+}
