@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// The first line of a record, to be changed.
+    /// Returns the first line of a record, to be changed.
     fn head(record: &Record) -> serde_json::Value {
         serde_json::from_slice(form::lines(&record.to_bytes().unwrap()).0).unwrap()
     }
