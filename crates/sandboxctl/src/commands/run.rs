@@ -113,6 +113,11 @@ pub(crate) fn create(ui: &Ui, context: Context, args: &CreateArgs) -> Result<Exi
 
 /// Uses a sandbox that is there, if it was made from the same plan.
 fn reuse(ui: &Ui, found: &StayingSandbox, plan: &Plan) -> Result<ExitCode, CommandError> {
+    if found.record.stay.attachment == Attachment::Attached {
+        // It ends with somebody else's command.
+        let (name, phase) = (found.name().to_owned(), found.phase);
+        return Err(SandboxError::NameInUse { name, phase }.into());
+    }
     let (theirs, ours) = (json!(found.record.plan), json!(plan));
     let keys = ours.as_object().into_iter().chain(theirs.as_object()).flat_map(|object| object.keys());
     let differing: BTreeSet<&String> = keys.filter(|key| theirs.get(key) != ours.get(key)).collect();
