@@ -13,7 +13,6 @@ use crate::program::Program;
 
 mod files;
 
-
 /// How many sandboxes one client has at most, the default one included.
 pub(crate) const MOST: usize = 8;
 
