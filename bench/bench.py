@@ -43,6 +43,8 @@ BUDGETS = {
 # What an idle sandbox may hold, and how long many may take to be made.
 IDLE_KIB = 1024
 MANY, MANY_SECONDS = 200, 5
+# How long a small file may take to be read over MCP, in milliseconds.
+MCP_READ_MS = 1
 # The tree that file tools walk: so many directories, with so many files each.
 TREE = 1000, 100
 LARGEST_ENTRYPOINT = 600_000
@@ -102,6 +104,7 @@ def main():
         containers(page, programs["static"], Path(top), arguments.rounds)
         staying(page, programs["static"], Path(top), arguments.rounds)
         files(page, programs["static"], Path(top), arguments.rounds)
+        mcp(page, programs["static"], Path(top))
         image(page, programs["static"], Path(top))
     rust(page, "Verdicts", "policy", "verdicts")
     rust(page, "Protected paths", "sandbox", "walk")
@@ -400,6 +403,40 @@ def files(page, program, top, rounds):
         os.environ.clear()
         os.environ.update(before[1])
     call("rm", "--force", "files")
+
+
+def mcp(page, program, top):
+    """A small file, read over MCP in a sandbox that lives: from a request on a pipe to its answer."""
+    project = top / "mcp"
+    prepare(project, os.getuid())
+    (project / "small").write_text("small\n")
+    server = subprocess.Popen(
+        [program, "mcp", "serve"], cwd=project, env=environment(project), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def ask(number, method, params):
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        server.stdin.write(json.dumps(request).encode() + b"\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        if answer.get("id") != number or "error" in answer or answer["result"].get("isError"):
+            sys.exit(f"bench: mcp: {answer}")
+
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    ask(0, "initialize", client)
+    server.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+    times = []
+    for number in range(1, 2001):
+        began = time.perf_counter_ns()
+        ask(number, "tools/call", {"name": "read", "arguments": {"path": "small"}})
+        times.append(time.perf_counter_ns() - began)
+    server.stdin.close()
+    server.wait()
+    # The first ones make the sandbox and fill caches.
+    times = sorted(times[100:])
+    p50, p99 = times[len(times) // 2] / 1e6, times[len(times) * 99 // 100] / 1e6
+    page.say(f"## MCP\n\n`read` of a small file: p50 {p50:.3f} ms, p99 {p99:.3f} ms; budget of p50 {verdict(p50, MCP_READ_MS)}.\n")
 
 
 def image(page, program, top):

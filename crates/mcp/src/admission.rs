@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// How many commands run at once.
 pub(crate) const COMMANDS: usize = 16;
 
-/// How many calls run at once that do not wait for a command: there has to be room to end one.
+/// How many calls run at once that do not wait for a command, such as those that read a file: there has to be room to end a command.
 pub(crate) const QUICK: usize = 8;
 
 /// How many calls wait for their turn.
@@ -20,7 +20,7 @@ const WAITING: usize = 128;
 pub(crate) enum Lane {
     /// It waits for a command.
     Command,
-    /// It does not.
+    /// It does not: it is over in a moment, but for the first one, which may make the sandbox.
     Quick,
 }
 

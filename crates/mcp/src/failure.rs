@@ -1,9 +1,11 @@
 //! Why a tool did not do what it was asked for, in words for a model: no path of the host is in them.
 
+use policy::query::Denial;
 use policy::rules::path::PathError;
 use sandbox::session::error::StartError;
 use sandbox::shell::jobs::JobError;
 use sandbox::state::sandboxes::SandboxError;
+use sandbox::tools::ToolError;
 
 /// Why a tool did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +13,9 @@ pub enum Failure {
     /// The model has asked for what cannot be.
     #[error("{0}")]
     Asked(String),
+    /// A rule is against it, or what is there.
+    #[error(transparent)]
+    Denied(#[from] Box<Denial>),
     /// There is too much to do.
     #[error("busy: {0}; this call was not begun, and can be made again when others have ended")]
     Busy(&'static str),
@@ -28,6 +33,20 @@ impl Failure {
     /// Makes a failure of the host of an error.
     pub fn host(what: &'static str) -> impl Fn(std::io::Error) -> Self + Copy {
         move |error| Self::Host { what, reason: error.to_string() }
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        match error {
+            ToolError::Denied(denial) => Self::Denied(Box::new(denial)),
+            ToolError::Sandbox(error) => error.into(),
+            // What the system says of a path inside.
+            ToolError::System { .. } | ToolError::Changed { .. } => Self::Asked(error.to_string()),
+            ToolError::Plan(_) | ToolError::Acting(_) => {
+                Self::Host { what: "opening the files of the sandbox", reason: error.to_string() }
+            }
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParam, CallToolResult, Content, Implementation, InitializeResult, JsonObject,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParam, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, ReadResourceRequestParam, ReadResourceResult, ServerCapabilities,
+    ListResourcesResult, ListToolsResult, Meta, PaginatedRequestParam, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, ReadResourceRequestParam, ReadResourceResult, ServerCapabilities,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use sandbox::shell::Cancel;
@@ -148,14 +148,20 @@ impl ServerHandler for Server {
         };
         Ok(match self.call(row, request.arguments.unwrap_or_default(), &context).await {
             Ok(answer) => CallToolResult {
-                content: vec![Content::text(answer.text)],
+                content: answer.content,
                 structured_content: Some(answer.structured),
                 is_error: Some(false),
                 meta: None,
             },
             Err(failure) => {
                 self.session.log(&failure);
-                CallToolResult::error(vec![Content::text(failure.to_string())])
+                let mut result = CallToolResult::error(vec![Content::text(failure.to_string())]);
+                // Not as structured content: clients hold that against the output schema, even of a call that has failed.
+                if let Failure::Denied(denial) = &failure {
+                    let denial = serde_json::to_value(denial).unwrap_or_default();
+                    result.meta = Some(Meta([("denial".to_owned(), denial)].into_iter().collect()));
+                }
+                result
             }
         })
     }

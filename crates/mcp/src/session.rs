@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use policy::rules::sandbox_name::is_sandbox_name;
-use sandbox::Sandbox;
 use sandbox::shell::jobs::Jobs;
+use sandbox::{FileTools, Sandbox};
 
 use crate::failure::Failure;
 use crate::program::Program;
+
+mod files;
 
 /// How many sandboxes one client has at most, the default one included.
 pub(crate) const MOST: usize = 8;
@@ -32,6 +34,8 @@ pub(crate) struct Session {
 struct Held {
     sandbox: Arc<Sandbox>,
     kept: Kept,
+    /// Its file tools, from their first use on. Locked while they are being opened, so that they are opened once.
+    files: Arc<Mutex<Option<Arc<FileTools>>>>,
 }
 
 /// Whether a sandbox stays when its client has gone.
@@ -112,7 +116,7 @@ impl Session {
         let mut plan = self.program.plan.clone();
         plan.name.clone_from(&name);
         let sandbox = Arc::new((self.program.make)(&plan)?);
-        self.lock().insert(name, Held { sandbox: Arc::clone(&sandbox), kept });
+        self.lock().insert(name, Held { sandbox: Arc::clone(&sandbox), kept, files: Arc::default() });
         Ok(sandbox)
     }
 
@@ -153,7 +157,7 @@ impl Session {
     pub(crate) fn end(&self) {
         self.jobs.kill_all();
         let all = std::mem::take(&mut *self.lock());
-        for Held { sandbox, kept } in all.into_values() {
+        for Held { sandbox, kept, .. } in all.into_values() {
             if kept == Kept::Removed {
                 if let Err(failure) = (self.program.remove)(&sandbox, GRACE) {
                     self.log(&failure);

@@ -3,18 +3,25 @@
 use rmcp::model::Tool;
 
 mod arguments;
+mod edit;
+mod files;
+mod list;
+mod query;
+mod read;
 mod row;
 mod sandbox_create;
 mod sandbox_inspect;
 mod sandbox_list;
 mod sandbox_remove;
 mod sandbox_stop;
+mod search;
 mod shell;
 mod shell_kill;
 mod shell_list;
 mod shell_poll;
 mod shell_start;
 mod text;
+mod write;
 
 pub(crate) use self::row::{Answer, Row};
 
@@ -25,6 +32,12 @@ pub(crate) const ALL: &[Row] = &[
     shell_poll::ROW,
     shell_kill::ROW,
     shell_list::ROW,
+    read::ROW,
+    write::ROW,
+    edit::ROW,
+    list::ROW,
+    search::ROW,
+    query::ROW,
     sandbox_create::ROW,
     sandbox_list::ROW,
     sandbox_inspect::ROW,

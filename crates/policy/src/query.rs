@@ -136,6 +136,11 @@ impl Query {
         &self.places[resolved.place]
     }
 
+    /// Returns the rules about paths alone.
+    pub fn rules(&self) -> &GuestBoundaries {
+        &self.rules
+    }
+
     /// Lists the boundaries that can be read.
     pub fn readable(&self) -> Vec<String> {
         self.places.iter().map(|place| escape::path(place.guest.as_path())).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{Content, JsonObject, Tool, ToolAnnotations};
 use sandbox::shell::Cancel;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -34,6 +34,10 @@ pub(super) enum Effect {
     Reads,
     /// It adds something.
     Adds,
+    /// It puts something into the place of something else; the second time that changes nothing.
+    Replaces,
+    /// It changes something, each time anew.
+    Edits,
     /// It ends or removes something; the second time there is nothing left to do.
     Ends,
     /// Whatever the policy lets a command do, to what the network leads to as well.
@@ -44,8 +48,8 @@ pub(super) enum Effect {
 pub(crate) struct Answer {
     /// As its output schema says.
     pub(crate) structured: Value,
-    /// The same as text, for clients that know no structure.
-    pub(crate) text: String,
+    /// The same for clients that know no structure, as text first, and what text cannot hold.
+    pub(crate) content: Vec<Content>,
 }
 
 impl Row {
@@ -54,7 +58,8 @@ impl Row {
         let (read_only, destructive, idempotent, open) = match self.effect {
             Effect::Reads => (true, false, true, false),
             Effect::Adds => (false, false, false, false),
-            Effect::Ends => (false, true, true, false),
+            Effect::Replaces | Effect::Ends => (false, true, true, false),
+            Effect::Edits => (false, true, false, false),
             Effect::Anything => (false, true, false, true),
         };
         Tool {
@@ -93,11 +98,19 @@ pub(super) fn typed<I: DeserializeOwned, O: Serialize>(
     arguments: JsonObject,
     run: impl FnOnce(I) -> Result<(O, String), Failure>,
 ) -> Result<Answer, Failure> {
+    with_content(arguments, |input| run(input).map(|(output, text)| (output, vec![Content::text(text)])))
+}
+
+/// Does the same for an answer that is more than one text.
+pub(super) fn with_content<I: DeserializeOwned, O: Serialize>(
+    arguments: JsonObject,
+    run: impl FnOnce(I) -> Result<(O, Vec<Content>), Failure>,
+) -> Result<Answer, Failure> {
     let input = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
         Failure::Asked(format!("wrong arguments: {error}; the input schema of the tool says what it takes"))
     })?;
-    let (output, text) = run(input)?;
+    let (output, content) = run(input)?;
     let structured = serde_json::to_value(output)
         .map_err(|error| Failure::Host { what: "writing the answer", reason: error.to_string() })?;
-    Ok(Answer { structured, text })
+    Ok(Answer { structured, content })
 }

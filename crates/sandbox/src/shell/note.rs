@@ -7,12 +7,11 @@
 use std::path::Path;
 
 use policy::plan::{Execution, Network, Plan, Provider};
-use policy::protect::{Protected, RelativePath};
-use policy::rules::hide::HidePatterns;
+use policy::query::Query;
 use policy::rules::network::{Host, HostRules};
-use policy::rules::path::{BoundaryMode, GuestBoundaries, GuestBoundary, GuestPath, Obeyed, PathAccess};
+use policy::rules::path::{BoundaryMode, GuestBoundaries, PathAccess};
 use policy::rules::rootfs::TMPFS_PATHS;
-use policy::rules::verdict::{Decision, Origin};
+use policy::rules::verdict::Decision;
 use policy::text::escape;
 
 use crate::session::outcome::End;
@@ -115,8 +114,8 @@ fn of_line(plan: &Plan, line: &str) -> Option<String> {
     } else {
         return None;
     };
-    let boundaries = boundaries(plan)?;
-    paths(line).find_map(|path| of_path(plan, &boundaries, path, failure))
+    let query = Query::new(plan).ok()?;
+    paths(line).find_map(|path| of_path(plan, query.rules(), path, failure))
 }
 
 /// What a program says of a path.
@@ -192,23 +191,6 @@ fn of_path(plan: &Plan, boundaries: &GuestBoundaries, path: &Path, failure: Fail
         // An ordinary permission of a file.
         Failure::Denied | Failure::WriteDenied | Failure::Absent => None,
     }
-}
-
-/// Makes the boundaries of a plan ready to be asked.
-fn boundaries(plan: &Plan) -> Option<GuestBoundaries> {
-    let all = plan.boundaries.iter().map(|boundary| {
-        Some(GuestBoundary {
-            name: boundary.name.clone(),
-            guest: GuestPath::new(&boundary.guest).ok()?,
-            mode: boundary.mode,
-            hidden: HidePatterns::of(&boundary.hide),
-            worktrees: boundary.worktrees.clone(),
-            obeyed: Obeyed::ByPrograms,
-            origin: Origin::Default,
-        })
-    });
-    let protected = plan.protect.paths.iter().filter_map(|path| path.parse::<RelativePath>().ok());
-    GuestBoundaries::new(all.collect::<Option<Vec<_>>>()?, Protected::exactly(protected)).ok()
 }
 
 /// Lists the absolute paths that a message names.

@@ -80,8 +80,8 @@ impl FileTools {
         Ok(tools)
     }
 
-    /// Returns whether PID 1 has closed its end of the connection that stays open while the sandbox lives.
-    fn has_ended(&self) -> bool {
+    /// Returns whether the sandbox has ended: PID 1 has closed its end of the connection that stays open while it lives.
+    pub fn has_ended(&self) -> bool {
         let mut life = [PollFd::new(&self.life, PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut life, Some(&now)).is_ok_and(|ready| ready > 0)

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod client;
+mod files;
 mod hang_up;
 mod http;
 mod install;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use policy::plan::{Boundary, BoundaryKind, FileId, Network};
+use policy::plan::{Boundary, BoundaryKind, FileId, Network, ToolRules};
 use policy::rules::network::{HostRule, Pattern};
+use policy::rules::verdict::Origin;
 
 use super::*;
 use crate::doctor::throw_away_plan;
@@ -20,7 +21,7 @@ fn boundary(name: &str, guest: &str, mode: BoundaryMode) -> Boundary {
         worktrees: Vec::new(),
         file_id: FileId { device: 1, inode: 1 },
         obeyed_as: None,
-        tools: policy::plan::ToolRules::default(),
+        tools: ToolRules::default(),
     }
 }
 
@@ -49,7 +50,7 @@ fn reason(plan: &Plan, stderr: &str) -> String {
 fn says_what_was_denied_what_is_possible_and_that_retrying_does_not_help() {
     assert_eq!(
         reason(&plan(), "touch: cannot touch '/reference/x': Read-only file system\n"),
-        "note: cannot write `/reference/x`: `reference` is read-only; writable: `/workspace`. This is policy of the sandbox, and no fault: \
+        "note: cannot write `/reference/x`: `reference` is read-only; writable: `/workspace`, `/tmp`, `/home/agent`. This is policy of the sandbox, and no fault: \
          retrying will not help, nor will another way to do the same. readable: `/workspace`, `/reference`, `/tmp`; writable: `/workspace`, \
          `/tmp`; the network is off."
     );

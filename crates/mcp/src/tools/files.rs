@@ -1,0 +1,100 @@
+//! What the tools for files have in common: bounds of numbers, what of a tree is visited, and what is said below an answer.
+
+use std::ops::RangeInclusive;
+
+use policy::text::escape;
+use rmcp::model::Content;
+use sandbox::tools::{Bounds, Selection, Stopped};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Returns a number that was given, or what there is without one.
+pub(super) fn within(
+    name: &str,
+    given: Option<u64>,
+    without: usize,
+    range: RangeInclusive<u64>,
+) -> Result<usize, Failure> {
+    let Some(given) = given else { return Ok(without) };
+    if range.contains(&given) {
+        return Ok(usize::try_from(given).unwrap_or(usize::MAX));
+    }
+    let (least, most) = range.into_inner();
+    Err(Failure::Asked(format!("wrong arguments: `{name}` is {given}, and has to be from {least} to {most}")))
+}
+
+/// Returns what of a tree is visited.
+pub(super) fn selected(
+    hidden: Option<bool>,
+    gitignore: Option<bool>,
+    depth: Option<u64>,
+) -> Result<(Selection, Bounds), Failure> {
+    let bounds = Bounds::default();
+    let depth = within("depth", depth, bounds.depth, 1..=128)?;
+    let selection =
+        Selection { hidden: hidden.unwrap_or_default(), gitignore: gitignore.unwrap_or_default() };
+    Ok((selection, Bounds { depth, ..bounds }))
+}
+
+/// Why a walk has stopped before its end.
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum StoppedOutput {
+    /// It has visited a million entries
+    Entries,
+    /// There are directories deeper than `depth`
+    Depth,
+    /// It has taken half a minute
+    Time,
+    /// It has found as much as it may
+    Found,
+}
+
+impl From<Stopped> for StoppedOutput {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Entries => Self::Entries,
+            Stopped::Depth => Self::Depth,
+            Stopped::Time => Self::Time,
+            Stopped::Found => Self::Found,
+        }
+    }
+}
+
+impl StoppedOutput {
+    /// Says it in words.
+    fn says(self) -> &'static str {
+        match self {
+            Self::Entries => "[stopped: there are too many files; begin in a directory further down]",
+            Self::Depth => "[there are deeper directories]",
+            Self::Time => "[stopped: its time was over; begin in a directory further down]",
+            Self::Found => "[stopped: there are more matches; `max_matches` says how many are returned]",
+        }
+    }
+}
+
+/// Returns an answer as text, and apart from it, since it may be that of a file, what there is to say of it.
+pub(super) fn with_notes(text: String, notes: impl IntoIterator<Item = String>) -> Vec<Content> {
+    let notes: Vec<_> = notes.into_iter().collect();
+    let notes = (!notes.is_empty()).then(|| Content::text(notes.join("\n")));
+    std::iter::once(Content::text(text)).chain(notes).collect()
+}
+
+/// Says what a walk has left out.
+pub(super) fn left_out(
+    stopped: Option<StoppedOutput>,
+    unreadable: usize,
+    too_large: usize,
+) -> impl Iterator<Item = String> {
+    let unreadable =
+        (unreadable > 0).then(|| format!("[{unreadable} files and directories could not be read]"));
+    let too_large = (too_large > 0).then(|| format!("[{too_large} files are too large to be searched]"));
+    stopped.map(|stopped| stopped.says().to_owned()).into_iter().chain(unreadable).chain(too_large)
+}
+
+/// Returns a path on one line.
+pub(super) fn line(path: &str) -> String {
+    escape::line(path).into_owned()
+}

@@ -1,0 +1,105 @@
+//! `query`: answers whether the policy allows something, before it is tried.
+
+use std::ffi::OsStr;
+
+use policy::rules::verdict::Decision;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::files::{with_notes, within};
+use super::row::{Effect, Row, schema, with_content};
+use crate::admission::Lane;
+use crate::failure::Failure;
+
+/// The port of a host, unless the call says otherwise.
+const PORT: usize = 443;
+
+pub(super) const ROW: Row = Row {
+    name: "query",
+    title: "Ask what is allowed",
+    description: "Answers whether the policy of the sandbox allows something, and by which rule, without trying it: to read, write or list a path, to connect to \
+                  a host, or to see a variable. What the policy allows may fail still, because a file is not there or a host does not answer.",
+    lane: Lane::Quick,
+    effect: Effect::Reads,
+    input: schema::<QueryInput>,
+    output: schema::<QueryOutput>,
+    run: |session, _, arguments| {
+        with_content(arguments, |input: QueryInput| {
+            if input.port.is_some() && input.ask != Ask::Connect {
+                return Err(Failure::Asked(
+                    "wrong arguments: `port` is for `connect` alone; a path or variable has none".to_owned(),
+                ));
+            }
+            let port = within("port", input.port, PORT, 1..=65535)?;
+            let files = session.files(input.sandbox.as_deref())?;
+            let (query, path) = (files.tools.query(), OsStr::new(&input.target));
+            let verdict = match input.ask {
+                Ask::Read => query.can_read(path),
+                Ask::Write => query.can_write(path),
+                Ask::List => query.can_list(path),
+                Ask::Connect => query.can_connect(&input.target, u16::try_from(port).unwrap_or_default()),
+                Ask::See => query.sees_env(&input.target),
+            };
+            let decision = verdict.decision.into();
+            let notice = files.notice.map(str::to_owned);
+            let content = with_notes(format!("{}: {}", verdict.decision, verdict.rule), notice.clone());
+            Ok((QueryOutput { decision, rule: verdict.rule, notice }, content))
+        })
+    },
+};
+
+/// What the tool takes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct QueryInput {
+    /// What is to be done with the target: `read`, `write` or `list` a path, `connect` to a host, or `see` a variable
+    ask: Ask,
+    /// A path in the sandbox, from its root or relative to its working directory; a host, by name or address; or the name of a variable
+    target: String,
+    /// The port of the host, for `connect`: 443 without this
+    #[schemars(range(min = 1, max = 65535))]
+    port: Option<u64>,
+    /// A sandbox of this session, by name; without it, the default one
+    sandbox: Option<String>,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Ask {
+    Read,
+    Write,
+    List,
+    Connect,
+    See,
+}
+
+/// What the tool answers.
+#[derive(JsonSchema, Serialize)]
+struct QueryOutput {
+    /// `allow`, `ask` (a person decides) or `deny`, which asking again does not change
+    decision: DecisionOutput,
+    /// The rule that has decided, in words
+    rule: String,
+    /// What has happened to the sandbox that one should know
+    notice: Option<String>,
+}
+
+/// What may happen.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum DecisionOutput {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl From<Decision> for DecisionOutput {
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Allow => Self::Allow,
+            Decision::Ask => Self::Ask,
+            Decision::Deny => Self::Deny,
+        }
+    }
+}
