@@ -211,6 +211,7 @@ pub(super) fn make(
     let mut loaded = load::recorded(context, plan)?;
     loaded.project = project;
     let stay = StayPlan {
+        attachment: Attachment::Detached,
         command: FirstCommand::None,
         idle_timeout: plan.lifecycle.idle_timeout,
         max_duration: plan.lifecycle.max_duration,
