@@ -216,6 +216,7 @@ pub(super) fn make(
     let mut loaded = load::recorded(context, plan)?;
     loaded.project = project;
     let stay = StayPlan {
+        attachment: Attachment::Detached,
         command: FirstCommand::None,
         attachment: Attachment::Detached,
         idle_timeout: plan.lifecycle.idle_timeout,
