@@ -218,7 +218,6 @@ pub(super) fn make(
     let stay = StayPlan {
         attachment: Attachment::Detached,
         command: FirstCommand::None,
-        attachment: Attachment::Detached,
         idle_timeout: plan.lifecycle.idle_timeout,
         max_duration: plan.lifecycle.max_duration,
         log_bytes: 0,
