@@ -163,11 +163,13 @@ fn run(
     };
     let proxy = Proxy::new(setup, audit).context("the resolver's configuration")?;
 
+    // What the runtime has for signals, as other parts of this program want it, takes sockets of its own.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+
     // 5. From here on no file is opened and no program executed, and there is no way back to another user.
     confine(spec.user)?;
 
     // 6. Connections, until PID 1 is gone. It opens the listeners, and then starts the agent.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let source = ListenerSource::from(source);
     let Some(Listeners { proxy: listener, dns_udp, dns_tcp }) = source.first().context("the listeners")?
     else {
