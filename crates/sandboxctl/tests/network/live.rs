@@ -267,20 +267,19 @@ fn nobody_else_changes_the_rules() {
 }
 
 #[test]
-fn a_name_that_two_sandboxes_have_and_one_that_is_left_behind() {
+fn a_name_is_that_of_one_sandbox_and_free_again_when_it_is_left_behind() {
     natively("names of sandboxes", |place, internet, who| {
-        let first = Running::start(place, &internet, "twice");
-        let mut second = Running::start(place, &internet, "twice");
-        assert_eq!(json(place, &["list", "twice"])["error"]["code"], "sandbox.ambiguous", "{who}");
-        second.process.kill().unwrap();
-        second.process.wait().unwrap();
+        let mut first = Running::start(place, &internet, "once");
+        let flags = ["--name=once", "--allow-host=up.example.org:8080", "--format=json"];
+        let second = internet.command(&place.inside(&flags, &["true"])).output().unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&second.stdout).unwrap();
+        assert_eq!(answer["error"]["code"], "sandbox.name_in_use", "{who}: {answer}");
+        assert_eq!(json(place, &["list", "once"])["sandbox"], "once", "{who}");
+        first.process.kill().unwrap();
+        first.process.wait().unwrap();
         // Its proxy goes with it, and its socket by the next command.
-        let mut listed = json(place, &["list", "twice"]);
-        while listed["error"]["code"] == "sandbox.ambiguous" {
-            listed = json(place, &["list", "twice"]);
-        }
-        assert_eq!(listed["sandbox"], "twice", "{who}: {listed}");
-        first.end();
+        while json(place, &["list", "once"])["error"]["code"] != "sandbox.not_found" {}
+        Running::start(place, &internet, "once").end();
     });
 }
 

@@ -88,7 +88,8 @@ pub(crate) fn second(place: &Place, flags: &[&str], name: &str, script: &str) ->
 #[test]
 fn a_second_command_has_what_the_first_has() {
     everywhere("an exec and a secret in proxy mode", |place, internet, who| {
-        let plain = fs::read_to_string(place.home().join(".config/sandboxctl/sandbox.toml")).unwrap();
+        let plain =
+            fs::read_to_string(place.home().join(".config/sandboxctl/sandbox.toml")).unwrap_or_default();
         configure(place);
         let name = format!("second{}", std::process::id());
         let flags = [format!("--name={name}"), "--allow-host=up.example.org:8080".to_owned()];
