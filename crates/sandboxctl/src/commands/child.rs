@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use policy::plan::Plan;
 use sandbox::session::attendance::Parent;
 
-use super::run::{self, Start};
+use super::carry_out::{Start, carry_out};
 use crate::cli::ShowArgs;
 use crate::context::{Context, refuse_sudo};
 use crate::error::CommandError;
@@ -26,5 +26,5 @@ pub(crate) fn child(ui: &Ui, context: Context, parent: io::Result<Parent>) -> Re
     let plan: Plan = serde_json::from_slice(&text).context("what is on standard input is no plan")?;
     let loaded = load::recorded(&context, &plan)?;
     let start = Start { parent: Some(&parent), ..Start::default() };
-    run::carry_out(ui, context, loaded, start, &ShowArgs { dry_run: false, report: false })
+    carry_out(ui, context, loaded, start, &ShowArgs { dry_run: false, report: false })
 }

@@ -12,7 +12,8 @@ use sandbox::Sandbox;
 use sandbox::secrets::SecretValue;
 use sandbox::session::outcome::Notice;
 
-use super::run::{self, Sources};
+use super::carry_out::Sources;
+use super::create;
 use super::sandboxes;
 use crate::cli::{Deferred, McpCommand, McpServeArgs};
 use crate::context::Context;
@@ -112,7 +113,7 @@ impl Host {
 
     fn make(&self, plan: &Plan) -> Result<Sandbox, Failure> {
         let context = &mut *self.context();
-        let record = run::make(&self.ui, context, plan, self.project.clone())
+        let record = create::make(&self.ui, context, plan, self.project.clone())
             .map_err(|error| failure("making the sandbox", &error))?;
         let found = sandboxes::open(context).map_err(|error| failure("making the sandbox", &error))?;
         Ok(found.find(record.id.as_str())?)

@@ -13,12 +13,15 @@ use crate::ui::Ui;
 mod agent;
 mod batch;
 mod build;
+mod carry_out;
 mod child;
 mod children;
 mod completions;
 mod config;
+mod create;
 mod doctor;
 mod egress;
+mod ending;
 mod exec;
 mod fs;
 mod git_config;
@@ -52,7 +55,7 @@ pub(crate) fn run(
         CliCommand::Build(Deferred(args)) => build::build(ui, &Context::gather_as_caller()?, &args),
         CliCommand::Run(Deferred(args)) => run::run(ui, Context::gather()?, parent, args),
         CliCommand::Batch(Deferred(args)) => batch::batch(ui, &Context::gather()?, args),
-        CliCommand::Create(Deferred(args)) => run::create(ui, Context::gather()?, &args),
+        CliCommand::Create(Deferred(args)) => create::create(ui, Context::gather()?, &args),
         CliCommand::Ls(args) => sandboxes::ls::ls(ui, &Context::gather()?, &args),
         CliCommand::Inspect(args) => sandboxes::inspect::inspect(ui, &Context::gather()?, &args),
         CliCommand::Logs(args) => sandboxes::logs::logs(ui, &Context::gather()?, &args),

@@ -33,9 +33,14 @@ pub(crate) fn shell(
     let early = early.init;
     loaded.plan.agent.pass_fd.clone_from(&args.pass.numbers);
     let stay = super::run::named(&args.request);
-    let start =
-        super::run::Start { early, passed, parent: parent.as_ref(), stay, ..super::run::Start::default() };
-    super::run::carry_out(ui, context, loaded, start, &args.show)
+    let start = super::carry_out::Start {
+        early,
+        passed,
+        parent: parent.as_ref(),
+        stay,
+        ..super::carry_out::Start::default()
+    };
+    super::carry_out::carry_out(ui, context, loaded, start, &args.show)
 }
 
 /// Opens a shell in a sandbox that stays.

@@ -19,7 +19,8 @@ use sandbox::session::streams::Stdio;
 use sandbox::state::sandboxes::{Phase, StayingSandbox};
 use serde_json::json;
 
-use super::super::run::{self, Sources};
+use super::super::carry_out::Sources;
+use super::super::{create, ending};
 use crate::cli::{ExecArgs, Format};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -87,11 +88,11 @@ pub(crate) fn exec(
         }
         return Ok(ExitCode::Success);
     };
-    warnings.extend(run::reached_limit(&outcome.end, &plan.limits));
+    warnings.extend(ending::reached_limit(&outcome.end, &plan.limits));
     for warning in &warnings[printed..] {
         ui.warning(warning);
     }
-    let (code, failure) = run::exit_of(&outcome.end, plan.provider);
+    let (code, failure) = ending::exit_code(&outcome.end, plan.provider);
     match (ui.format(), &failure) {
         (Format::Json, _) => {
             ui.json(&output::run(plan, None, &outcome, code, failure.as_ref(), &warnings))?;
@@ -115,7 +116,7 @@ fn revived(
         return Ok(sandbox);
     }
     let env = context.env.clone();
-    let record = run::restart(ui, context, &sandbox)?;
+    let record = create::restart(ui, context, &sandbox)?;
     context.env = env;
     let warning = format!(
         "sandbox \"{}\" had ended because its idle time was over, and was started again: what it had outside of shared directories is gone",

@@ -3,7 +3,7 @@
 use sandbox::state::sandboxes::{Phase, SandboxError};
 use serde_json::json;
 
-use super::super::run;
+use super::super::create;
 use crate::cli::NamesArgs;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -23,7 +23,7 @@ pub(crate) fn start(ui: &Ui, mut context: Context, args: &NamesArgs) -> Result<E
             Phase::Running => {}
             Phase::Stopped => {
                 context.env.clone_from(&env);
-                run::restart(ui, &mut context, sandbox)?;
+                create::restart(ui, &mut context, sandbox)?;
             }
             phase @ (Phase::Creating | Phase::Paused) => {
                 return Err(SandboxError::Phase { name, phase, action: "be started" }.into());
