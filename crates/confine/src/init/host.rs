@@ -6,9 +6,10 @@ use std::io;
 use nix::sys::signal::SigSet;
 use rustix::process::{Signal, getpid, set_child_subreaper, set_parent_process_death_signal, setsid};
 
-use super::descriptors::Descriptors;
+use super::descriptors::{Descriptors, StayDescriptors};
 use super::listeners::ProxyListeners;
-use super::stay::{FirstCommand, Scope, StayDescriptors, Staying};
+use super::scope::Scope;
+use super::stay::{InitialCommand, Staying};
 use crate::capabilities;
 use crate::process::reap;
 use crate::process::start::{Neighbours, NotStarted};
@@ -42,7 +43,7 @@ pub fn run() -> io::Result<u8> {
     let given = Descriptors { cgroups: Vec::new(), passed: Vec::new() };
     let listeners = ProxyListeners::none();
     let scope = Scope::Descendants;
-    let first = command.map(|command| FirstCommand { command, terminal: None });
+    let first = command.map(|command| InitialCommand { command, terminal: None });
     match Staying::begin(stays, first, given, Neighbours::Unprotected, listeners, scope, &control) {
         Ok(staying) => staying.serve(control),
         Err(NotStarted::Unexecutable { command, errno }) => {

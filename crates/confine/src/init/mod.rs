@@ -15,9 +15,10 @@ use policy::rules::network::NetworkMode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use self::descriptors::Descriptors;
+use self::descriptors::{Descriptors, StayDescriptors};
 use self::listeners::ProxyListeners;
-use self::stay::{FirstCommand, Scope, StayDescriptors, Staying};
+use self::scope::Scope;
+use self::stay::{InitialCommand, Staying};
 use crate::lockdown::{self, Lockdown, LockdownError};
 use crate::mount::rootfs::{self, FailedStep};
 use crate::process::reap::{self, OtherProcesses, Reaped};
@@ -41,6 +42,7 @@ mod listeners;
 mod logs;
 mod own_files;
 mod probe;
+mod scope;
 mod shortage;
 mod sockets;
 mod stay;
@@ -149,7 +151,7 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
                 Err(refused) => refused,
             },
             Some(stays) => {
-                let first = spec.command.take().map(|command| FirstCommand { command, terminal });
+                let first = spec.command.take().map(|command| InitialCommand { command, terminal });
                 let scope = Scope::Namespace(others(&spec.rootfs));
                 drop(spec);
                 match Staying::begin(stays, first, given, neighbours, listeners, scope, &control) {

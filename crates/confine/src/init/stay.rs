@@ -17,19 +17,20 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid};
 
-use super::descriptors::Descriptors;
+use super::descriptors::{Descriptors, StayDescriptors};
 use super::exec::{self, ExecSupervision, timespec};
 use super::files;
 use super::listeners::ProxyListeners;
 use super::logs::LogPump;
+use super::scope::Scope;
 use super::shortage;
 use crate::cgroup::KillCounter;
-use crate::process::reap::{self, OtherProcesses};
+use crate::process::reap;
 use crate::process::start::{self, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{
-    Attachment, CommandSpec, ControlSocket, EndCause, Ending, Event, KillSource, Purpose, Request,
-    SandboxEnd, Stay, StayNote, StayStatus, Step,
+    Attachment, CommandSpec, ControlSocket, EndCause, Ending, Event, Purpose, Request, SandboxEnd, Stay,
+    StayNote, StayStatus, Step,
 };
 use crate::sys::{self, Machine};
 
@@ -45,80 +46,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How many children are collected before anything else gets its turn.
 const BATCH: u32 = 64;
 
-/// What PID 1 was given to stay.
-pub(super) struct StayDescriptors {
-    stay: Stay,
-    listener: OwnedFd,
-    note: File,
-    kills: KillCounter,
-    held: Vec<OwnedFd>,
-    logs: Vec<LogPump>,
-}
-
-impl StayDescriptors {
-    /// Takes them from those of a message, see [`Stay`].
-    pub(super) fn take(stay: Stay, descriptors: &mut Vec<OwnedFd>) -> io::Result<Self> {
-        let logs = if stay.logs.is_some() { 4 } else { 0 };
-        let kills = usize::from(stay.kills == KillSource::Descriptor);
-        let count = 2 + kills + usize::from(stay.held) + logs;
-        if descriptors.len() < count {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a sandbox that stays without its files"));
-        }
-        let rest = descriptors.split_off(count);
-        let mut all = std::mem::replace(descriptors, rest).into_iter();
-        let missing = || io::Error::from(io::ErrorKind::InvalidData);
-        let listener = all.next().ok_or_else(missing)?;
-        let note = File::from(all.next().ok_or_else(missing)?);
-        let kills = match stay.kills {
-            KillSource::Descriptor => KillCounter::from(all.next().ok_or_else(missing)?),
-            KillSource::Inside => KillCounter::Inside,
-            KillSource::Uncounted => KillCounter::Uncounted,
-        };
-        let held = all.by_ref().take(usize::from(stay.held)).collect();
-        let mut pumps = Vec::new();
-        while let (Some(capacity), Some(pipe), Some(file)) = (stay.logs, all.next(), all.next()) {
-            pumps.push(LogPump::begin(pipe, file.into(), capacity)?);
-        }
-        Ok(Self { stay, listener, note, kills, held, logs: pumps })
-    }
-}
-
-/// What belongs to a sandbox, and ends with it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Scope {
-    /// All of the namespace whose PID 1 this process is, with these others.
-    Namespace(OtherProcesses),
-    /// What this process has started, and what that has, on the host itself.
-    Descendants,
-}
-
-impl Scope {
-    /// Sends a signal to everything. Supervisors listen to none but those that stop and continue.
-    fn signal(self, signal: Signal) {
-        match self {
-            Self::Namespace(_) => reap::signal_all(signal),
-            Self::Descendants => {
-                if let Some(signal) = rustix::process::Signal::from_named_raw(signal as i32) {
-                    let _ = reap::signal_descendants(signal);
-                }
-            }
-        }
-    }
-
-    /// Ends everything.
-    fn end(self) {
-        match self {
-            Self::Namespace(others) => reap::kill_all(others),
-            Self::Descendants => {
-                let _ = reap::kill_descendants();
-                reap::collect();
-            }
-        }
-    }
-}
-
 /// The command that a sandbox runs from its start.
-pub(super) struct FirstCommand {
+pub(super) struct InitialCommand {
     pub(super) command: CommandSpec,
     /// Its terminal, where PID 1 has opened that.
     pub(super) terminal: Option<OwnedFd>,
@@ -167,7 +96,7 @@ impl Staying {
     /// Starts the first command, if there is one.
     pub(super) fn begin(
         descriptors: StayDescriptors,
-        first: Option<FirstCommand>,
+        first: Option<InitialCommand>,
         given: Descriptors,
         neighbours: Neighbours,
         listeners: ProxyListeners,
@@ -207,7 +136,7 @@ impl Staying {
             // Before the command can say that it runs: whoever has seen it looks for its sandbox.
             staying.note(StayNote::Stays).map_err(failed(Step::Fork))?;
         }
-        if let Some(FirstCommand { command, terminal }) = first {
+        if let Some(InitialCommand { command, terminal }) = first {
             let (ours, theirs) = ControlSocket::pair().map_err(failed(Step::Fork))?;
             staying
                 .supervise(move |supervised| exec::run_first(theirs, command, terminal, passed, supervised))
