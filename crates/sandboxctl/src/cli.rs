@@ -1,7 +1,6 @@
 //! The command line, as data: what can be typed, and the help that explains it.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _};
 use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,15 +9,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use policy::agents::{PROFILES, Profile};
-use policy::plan::Provider;
 
-use crate::error::{Code, CommandError, code};
+use crate::error::code;
 
 pub(crate) use self::build::BuildArgs;
+pub(crate) use self::command::{EngineHabits, LifeArgs, PassArgs};
 pub(crate) use self::deferred::Deferred;
 pub(crate) use self::egress::{
     EgressAllowArgs, EgressCommand, EgressDenyArgs, EgressForgetArgs, EgressLogArgs,
 };
+pub(crate) use self::exec::ExecArgs;
 pub(crate) use self::fs::{
     FsCommand, FsEditArgs, FsListArgs, FsPathArgs, FsReadArgs, FsSearchArgs, FsSelectionArgs,
 };
@@ -31,8 +31,10 @@ pub(crate) use self::source::{Answers, ConfigSource, Trusted};
 pub(crate) use self::unnamed::Unnamed;
 
 mod build;
+mod command;
 mod deferred;
 mod egress;
+mod exec;
 mod fs;
 mod keys;
 mod mcp;
@@ -280,61 +282,6 @@ pub(crate) struct CreateArgs {
     pub(crate) reuse: bool,
 }
 
-#[derive(Args, Debug, Default)]
-pub(crate) struct ExecArgs {
-    /// Set a variable, or let the caller's pass
-    #[arg(short, long, value_name = "KEY[=VALUE]")]
-    pub(crate) env: Vec<OsString>,
-    /// Start in this directory inside
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) workdir: Option<String>,
-    /// How long the command may run, such as 90s or 5m
-    #[arg(long, value_name = "TIME")]
-    pub(crate) timeout: Option<String>,
-    #[command(flatten)]
-    pub(crate) life: LifeArgs,
-    #[command(flatten)]
-    pub(crate) pass: PassArgs,
-    /// Return as soon as the command runs, and let it go on
-    #[arg(short, long)]
-    pub(crate) detach: bool,
-    /// Look for the sandbox among those of this provider alone: native, docker, podman or local
-    #[arg(long, value_enum, value_name = "PROVIDER")]
-    pub(crate) provider: Option<ExecProvider>,
-    /// The name of the sandbox, or of its container
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
-    #[command(flatten)]
-    pub(crate) habits: EngineHabits,
-    /// The command and its arguments, after `--` or not; without it, that of the sandbox runs
-    #[arg(trailing_var_arg = true, value_name = "CMD")]
-    pub(crate) argv: Vec<OsString>,
-}
-
-/// A provider whose sandboxes can be entered.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum ExecProvider {
-    /// Sandboxes of this host
-    Native,
-    /// Containers of Docker
-    Docker,
-    /// Containers of Podman
-    Podman,
-    /// What stays without isolation
-    Local,
-}
-
-impl From<ExecProvider> for Provider {
-    fn from(provider: ExecProvider) -> Self {
-        match provider {
-            ExecProvider::Native => Self::Native,
-            ExecProvider::Docker => Self::Docker,
-            ExecProvider::Podman => Self::Podman,
-            ExecProvider::Local => Self::Local,
-        }
-    }
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct ShellArgs {
     #[command(flatten)]
@@ -348,55 +295,6 @@ pub(crate) struct ShellArgs {
     /// The sandbox that stays in which the shell is opened; without it, a fresh one is made
     #[arg(value_name = "NAME")]
     pub(crate) sandbox: Option<String>,
-}
-
-/// Flags that people are used to from container engines. What they ask for is so without them.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct EngineHabits {
-    /// Accepted as engines do: standard input always reaches the command
-    #[arg(short, long, hide = true)]
-    interactive: bool,
-    /// Accepted as engines do: a terminal is detected
-    #[arg(short, long, hide = true)]
-    tty: bool,
-}
-
-impl EngineHabits {
-    /// Refuses what cannot be had: a terminal where the caller has none.
-    pub(crate) fn check(self) -> Result<(), CommandError> {
-        let has_terminal =
-            io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
-        if self.tty && !has_terminal {
-            let message = "-t, --tty: there is no terminal here to run the command on";
-            return Err(CommandError::message(Code::UsageInvalid, message).hint(
-                "leave it out: a terminal is detected by itself, and without one streams are byte-exact",
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// What a command has open, besides its standard streams.
-#[derive(Args, Debug, Default)]
-pub(crate) struct PassArgs {
-    /// Pass an open descriptor to the command, at the same number: 3 or more
-    ///
-    /// Regular files, pipes, connected Unix stream sockets, /dev/null, /dev/zero and /dev/full can be passed, 16 at most. A pipe
-    /// without a name is relayed, as standard streams are. Nothing else that is open here is open inside.
-    #[arg(long = "pass-fd", value_name = "N")]
-    pub(crate) numbers: Vec<u32>,
-}
-
-/// What a command ends with, besides this program.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct LifeArgs {
-    /// Kill everything that was started when the process that started this one ends, however it ends
-    ///
-    /// Without it, a command goes on when its shell is killed, as for nohup(1), unless nobody is left to wait for it: standard
-    /// input was a pipe that has closed, one of standard output and error was a pipe whose reader is gone, and the other
-    /// is another such pipe or /dev/null. Then the command gets SIGHUP, and ten seconds later is killed.
-    #[arg(long)]
-    pub(crate) die_with_parent: bool,
 }
 
 #[derive(Args, Debug)]
