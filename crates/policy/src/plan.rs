@@ -451,6 +451,9 @@ pub struct Protect {
     /// Those of them that the caller's own configuration of git names in every work tree: nothing but git obeys them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub of_git: Vec<String>,
+    /// Those of the built-in list that stay writable and are classified, unless `[protect] paths` names them, as it does these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_only: Vec<String>,
     /// Names with a leading dot that are not reported where they are new, though no list knows them.
     #[serde(default)]
     pub allow: Vec<String>,
@@ -468,6 +471,7 @@ impl Protect {
     pub const NOTHING: Self = Self {
         paths: Vec::new(),
         of_git: Vec::new(),
+        read_only: Vec::new(),
         allow: Vec::new(),
         unread: Vec::new(),
         depth: 1,

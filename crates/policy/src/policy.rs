@@ -134,6 +134,7 @@ impl Policy {
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 of_git: Vec::new(),
+                read_only: check::read_only(config),
                 allow: check::names(config),
                 unread: Vec::new(),
                 depth: config.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value),

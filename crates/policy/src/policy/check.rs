@@ -9,6 +9,7 @@ use crate::config::effective::Effective;
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, ProviderChoice, SecretMode, SecretProvider, SecretTable};
 use crate::plan::{Network, Provider};
+use crate::protect::table::is_only_classified;
 use crate::protect::{Protected, RelativePath};
 use crate::rules::home::Home;
 use crate::rules::network::preset::AllowedHosts;
@@ -389,6 +390,14 @@ pub(super) fn protected(config: &Config, problems: &mut Vec<Problem>) -> Protect
         }
     }
     Protected::new(&added, &given_up).unwrap_or_else(|_| Protected::exactly(added))
+}
+
+/// Returns the paths that the file protects, though the built-in list lets them be written.
+pub(super) fn read_only(config: &Config) -> Vec<String> {
+    let given_up = config.protect.given_up();
+    let asked = config.protect.paths.iter().flat_map(|list| &list.value).map(|path| &path.value);
+    let kept = asked.filter(|path| !given_up.contains(path) && is_only_classified(Path::new(path.as_str())));
+    kept.map(ToString::to_string).collect()
 }
 
 /// Returns the names that are not reported where they are new.

@@ -135,7 +135,7 @@ impl<'a> Boundaries<'a> {
             };
             let walk = walk.map_err(failed)?;
             let has_learned = known.settle();
-            let search = || search::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
+            let search = || search::mounts_until(&root, &boundary.host, &walk, &plan.protect, until);
             let mut mounts = search().map_err(failed)?;
             debug!(
                 directory = %escape::path(&boundary.host),

@@ -311,6 +311,7 @@ mod tests {
             protect: Protect {
                 paths: vec![],
                 of_git: vec![],
+                read_only: vec![],
                 allow: vec![],
                 unread: vec![],
                 depth: 3,

@@ -253,6 +253,7 @@ fn each_new_name_that_no_list_knows_is_named_and_files_come_first() {
     let by = Protect {
         paths: built_in().map(str::to_owned).collect(),
         of_git: Vec::new(),
+        read_only: Vec::new(),
         allow: Vec::new(),
         unread: Vec::new(),
         depth: 3,

@@ -32,10 +32,10 @@ fn everything_is_logged_at_the_highest_level_but_the_value_of_a_secret() {
     let answer = env.call(&[&["run", "--trust", "--verbose", "--verbose", "--verbose"], &GREET[..]].concat());
     assert_eq!((answer.code, answer.stdout.as_str()), (0, "same\n"), "{answer}");
     for line in [
-        "INFO sandboxctl::commands::run: reads secret \"env\" variable=\"IN_ENV\"",
-        "DEBUG sandboxctl::commands::run: shares directory \"workspace\" host=[TEMP]/project guest=/workspace",
+        "INFO sandboxctl::commands::carry_out: reads secret \"env\" variable=\"IN_ENV\"",
+        "DEBUG sandboxctl::commands::carry_out: shares directory \"workspace\" host=[TEMP]/project guest=/workspace",
         "DEBUG sandbox::session::boundaries: searched shared directory \"workspace\"",
-        "INFO sandboxctl::commands::run: layer seccomp status=\"enforced\"",
+        "INFO sandboxctl::commands::carry_out: layer seccomp status=\"enforced\"",
     ] {
         assert!(answer.stderr.contains(line), "{line}: {answer}");
     }

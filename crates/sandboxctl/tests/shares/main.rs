@@ -1,6 +1,7 @@
 //! What is shared with a sandbox, in every provider: single files, and what of a directory is left out.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
+mod asked;
 mod files;
 mod git_config;
 mod hidden;

@@ -83,7 +83,7 @@ impl<'a> Watched<'a> {
 
     /// Returns whether it is a file that is classified and not protected.
     pub(crate) fn stays_writable(&self) -> bool {
-        table::is_only_classified(self.seen_as)
+        self.cause != Cause::Asked && table::is_only_classified(self.seen_as)
     }
 
     fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold) -> Self {
@@ -102,8 +102,12 @@ pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     let classified = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
     let open = mounts.read_only.iter().filter(classified);
     let files = open.map(|one| Watched::among(one, mounts));
-    // Where a file may stand that is only classified, a build may take its link away.
-    let hold = |link: &Link| if table::is_only_classified(&link.seen_as) { Hold::Loose } else { Hold::Fixed };
+    // Where a file may stand that is only classified, a build may take its link away, unless that was to stay for another reason.
+    let hold = |link: &Link| match link.cause {
+        Cause::Asked => Hold::Fixed,
+        _ if table::is_only_classified(&link.seen_as) => Hold::Loose,
+        _ => Hold::Fixed,
+    };
     let links = mounts.links.iter().map(move |link| Watched::link(link, hold(link)));
     let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose));
     let unexpected = mounts.unexpected.iter().map(|one| Watched::link(one, Hold::Loose));

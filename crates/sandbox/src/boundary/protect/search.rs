@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
+use policy::plan::Protect;
 use policy::protect::table::{self, NamePattern};
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
@@ -56,7 +57,8 @@ static BUILT_IN: LazyLock<HashSet<&str>> = LazyLock::new(|| table::built_in().co
 /// submodules and worktrees too, and wherever inside the boundary a `.git` file says. Where `.git/config` is on
 /// the list, so are the hooks, configurations and programs that it names inside the boundary.
 pub fn mounts(root: &Entered<'_>, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
-    mounts_until(root, host, walk, protected, Deadline::NEVER)
+    let by = Protect { paths: protected.to_vec(), ..Protect::NOTHING };
+    mounts_until(root, host, walk, &by, Deadline::NEVER)
 }
 
 /// Searches like [`mounts`], until a deadline: then [`ProtectionGap::OutOfTime`] says that there would be more.
@@ -64,10 +66,14 @@ pub fn mounts_until(
     root: &Entered<'_>,
     host: &Path,
     walk: &Walk,
-    protected: &[String],
+    by: &Protect,
     until: Deadline,
 ) -> io::Result<Mounts> {
-    let cause = |path: &str| if BUILT_IN.contains(path) { Cause::Listed } else { Cause::Asked };
+    let protected = &by.paths[..];
+    let is_asked = |path: &str| by.read_only.iter().any(|asked| asked.eq_ignore_ascii_case(path));
+    let cause = |path: &str| {
+        if BUILT_IN.contains(path) && !is_asked(path) { Cause::Listed } else { Cause::Asked }
+    };
     let all = protected.iter().map(|path| (Path::new(path.as_str()), cause(path)));
     let (in_git, in_tree): (Vec<_>, Vec<_>) =
         all.partition(|(path, _)| path.starts_with(".git") && path.components().count() > 1);
@@ -426,7 +432,7 @@ impl Search<'_> {
         if path == Path::new("") {
             return;
         }
-        if table::is_only_classified(&seen_as) {
+        if cause != Cause::Asked && table::is_only_classified(&seen_as) {
             self.loose.insert(Link { path, seen_as, cause, base });
             return;
         }

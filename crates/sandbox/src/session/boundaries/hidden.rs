@@ -38,17 +38,19 @@ pub(super) struct Hiding {
 }
 
 impl Hiding {
-    /// Adds the links to what is watched. What is there already is watched for another reason.
+    /// Adds the links to what is watched. One that is watched for another reason may not be taken away either.
     pub(super) fn watch(&self, mounts: &mut Mounts) {
-        let new = self.links.iter().filter(|path| !mounts.links.iter().any(|link| link.path == **path));
-        let link = |path: &PathBuf| Link {
-            path: path.clone(),
-            seen_as: path.clone(),
-            cause: Cause::Asked,
-            base: Base::Tree(PathBuf::new()),
-        };
-        let new: Vec<Link> = new.map(link).collect();
-        mounts.links.extend(new);
+        for path in &self.links {
+            match mounts.links.iter_mut().find(|link| link.path == *path) {
+                Some(link) => link.cause = Cause::Asked,
+                None => mounts.links.push(Link {
+                    path: path.clone(),
+                    seen_as: path.clone(),
+                    cause: Cause::Asked,
+                    base: Base::Tree(PathBuf::new()),
+                }),
+            }
+        }
     }
 }
 

@@ -37,7 +37,7 @@ impl Scan {
         known: &Known,
     ) -> io::Result<Self> {
         let walk = walk_until(root, by.depth, until, known)?;
-        let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        let mounts = search::mounts_until(root, &remembered.host, &walk, by, until)?;
         // What was found in time is classified, though finding it has used the time up: else a large tree, or a busy machine,
         // keeps anything from being said.
         Self::compared(walk, mounts, root, remembered, Deadline::after(QUICK_SCAN_LIMIT))
@@ -52,7 +52,7 @@ impl Scan {
         known: &Known,
     ) -> io::Result<Self> {
         let walk = walk_everywhere(root, by.depth, until, known)?;
-        let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        let mounts = search::mounts_until(root, &remembered.host, &walk, by, until)?;
         let mut names = remembered.baseline.new_names(root, &mounts, by);
         names.extend(remembered.baseline.new_links_out(root, &mounts));
         let prepared = remembered.baseline.prepared(root, &mounts, by);

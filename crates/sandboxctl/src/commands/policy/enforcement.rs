@@ -105,7 +105,7 @@ fn planned_mounts(rules: &Policy, caller: Identity, wanted: &BoundaryRequest) ->
     let root = root.enter()?;
     let until = Deadline::after(SEARCH_LIMIT);
     let walk = walk_with_files(&root, rules.protect().depth, until, &Known::default())?;
-    search::mounts_until(&root, &host, &walk, &rules.protect().paths, until)
+    search::mounts_until(&root, &host, &walk, rules.protect(), until)
 }
 
 /// Returns whether detection classifies what is created at this path below a boundary.
@@ -116,8 +116,10 @@ fn is_classified(rules: &Policy, below: &Path) -> bool {
     let is_reached = usize::try_from(rules.protect().depth).is_ok_and(|depth| levels <= depth) && !is_skipped;
     let is_listed = || table::built_in().any(|path| below.ends_with(path));
     // Whatever appears at a path that the file asks for is news.
+    let protect = rules.protect();
     let asked = |path: &String| !table::is_built_in(path) && table::covers(path, below);
-    let is_asked = || rules.protect().paths.iter().any(asked);
+    let is_asked =
+        || protect.paths.iter().any(asked) || protect.read_only.iter().any(|path| table::covers(path, below));
     is_reached && (classify::concerns(below) || is_listed() || is_asked())
 }
 
