@@ -32,10 +32,7 @@ fn a_client_that_is_killed_leaves_no_container() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            let until = Instant::now() + Duration::from_millis(step * 60);
-            while Instant::now() < until {
-                std::thread::yield_now();
-            }
+            std::thread::sleep(Duration::from_millis(step * 60));
             kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
             child.wait().unwrap();
         }
@@ -217,7 +214,7 @@ fn exists(place: &Place, runner: Runner, container: &str) -> bool {
 pub(crate) fn wait_while(is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while is_so() && Instant::now() < deadline {
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

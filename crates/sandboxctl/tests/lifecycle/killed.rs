@@ -71,7 +71,7 @@ fn at_random_moments(signal: Signal, times: u32) {
                     asked.elapsed() < PATIENCE,
                     "{signal:?} number {time} by {caller:?} after {moment:?} is ignored"
                 );
-                thread::yield_now();
+                thread::sleep(Duration::from_millis(1));
             }
         }
         // The next command sweeps what a kill has left. Processes end by themselves, however long the kernel takes.
@@ -149,7 +149,7 @@ fn a_stopped_sandbox_ends_with_its_client() {
         let asked = Instant::now();
         while !state().starts_with('T') {
             assert!(asked.elapsed() < PATIENCE, "by {caller:?}: {}", state());
-            thread::yield_now();
+            thread::sleep(Duration::from_millis(1));
         }
         // The control: as long as the client lives, nothing ends.
         assert!(client.try_wait().unwrap().is_none(), "by {caller:?}");

@@ -208,7 +208,7 @@ fn nobody_waits_for_ever_for_a_reader_that_does_not_read() {
                     let pid = rustix::process::Pid::from_child(&run);
                     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
                 }
-                thread::yield_now();
+                thread::sleep(Duration::from_millis(1));
             };
             assert_eq!(code == Some(124), timeout, "by {caller:?}: {code:?}");
         }
@@ -227,6 +227,6 @@ fn until<T>(client: &mut Child, what: &str, mut look: impl FnMut() -> Option<T>)
         }
         assert_eq!(client.try_wait().unwrap(), None, "it ended before {what}");
         assert!(asked.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
-        thread::yield_now();
+        thread::sleep(Duration::from_millis(1));
     }
 }

@@ -290,7 +290,7 @@ fn wait_until(is_so: impl Fn() -> bool, what: &str) {
     let until = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < until, "{what}");
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 
