@@ -73,6 +73,7 @@ impl Plan {
             lifecycle: Lifecycle::default(),
             pool: None,
             children: grandchildren,
+            commands: self.commands.clone(),
             protect: self.protect.clone(),
             layers: self.layers.clone(),
         })

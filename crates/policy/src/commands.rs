@@ -3,21 +3,31 @@
 //! They are for the person who reads along, and no boundary: a program that may run can do all that its sandbox lets it do. Each command
 //! of a shell text is decided by the rules whose pattern it matches, or else by its classes; the strictest decision counts for the whole.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "commands")]
 pub use self::decide::{CommandReason, CommandVerdict};
-pub use self::pattern::{Match, TokenPattern, TokenPatternError};
+pub use self::pattern::{TokenPattern, TokenPatternError};
 use crate::rules::verdict::Decision;
 
+#[cfg(feature = "commands")]
 mod classify;
+#[cfg(feature = "commands")]
 mod decide;
+#[cfg(feature = "commands")]
 mod git;
+#[cfg(feature = "commands")]
+mod matching;
 mod pattern;
+#[cfg(feature = "commands")]
 mod programs;
+#[cfg(feature = "commands")]
 mod shell;
+#[cfg(feature = "commands")]
+mod simple;
+#[cfg(feature = "commands")]
 mod wrappers;
 
 /// What a command does, as far as its text tells. Several hold at once; whatever is not known counts as [`Self::Execute`].
@@ -68,6 +78,7 @@ pub struct CommandRules {
     pub execute: Decision,
     pub network: Decision,
     /// In the order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<CommandRule>,
 }
 
@@ -79,7 +90,7 @@ impl Default for CommandRules {
 }
 
 impl CommandRules {
-    /// Returns what is decided about commands of a class that no rule names.
+    /// Returns what is decided about commands of a class that no pattern names.
     pub fn of_class(&self, class: CommandClass) -> Decision {
         match class {
             CommandClass::Read => self.read,
@@ -104,44 +115,4 @@ pub struct CommandRule {
     pub decision: Decision,
     /// Why, in the words of whoever wrote the rule.
     pub reason: Option<String>,
-}
-
-/// One command of a shell text, as far as it is known before the text runs.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-struct SimpleCommand {
-    /// The program and its arguments.
-    words: Vec<Word>,
-    /// What the text around the command does in its place: redirections, variables that are set for it.
-    classes: BTreeSet<CommandClass>,
-}
-
-/// One word of a command.
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Word {
-    /// What it says is known.
-    Known(String),
-    /// It is not known before the text runs. It may become no word, or several.
-    Unknown,
-}
-
-impl Word {
-    fn known(&self) -> Option<&str> {
-        match self {
-            Self::Known(text) => Some(text),
-            Self::Unknown => None,
-        }
-    }
-}
-
-impl SimpleCommand {
-    /// Returns a command of which nothing is known.
-    fn unknown() -> Self {
-        Self { words: vec![Word::Unknown], classes: BTreeSet::new() }
-    }
-
-    /// Writes the command as a person reads it, `…` for what is not known.
-    fn shown(&self) -> String {
-        let words: Vec<_> = self.words.iter().map(|word| word.known().unwrap_or("…")).collect();
-        words.join(" ")
-    }
 }

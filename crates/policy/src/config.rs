@@ -9,9 +9,9 @@ use self::form::Typed;
 use self::problem::{Located, Location, Problem};
 pub use self::setting::{ConfigFile, List, PathBase, Setting};
 pub use self::table::{
-    AgentTable, ChildrenTable, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
-    LifecycleTable, LimitsTable, NativeTable, NetworkTable, PoolTable, ProtectTable, SecretTable,
-    SharedDirTable, SocketTable,
+    AgentTable, ChildrenTable, CommandRuleTable, CommandsTable, ContainerTable, EnvTable, GeneralTable,
+    GitTable, HomeTable, ImageTable, LifecycleTable, LimitsTable, NativeTable, NetworkTable, PoolTable,
+    ProtectTable, SecretTable, SharedDirTable, SocketTable,
 };
 pub use self::value::{Expose, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 
@@ -75,6 +75,10 @@ pub struct Config {
     pub pool: PoolTable,
     /// Sandboxes that the agent may start.
     pub children: ChildrenTable,
+    /// Which commands run that a model asks for.
+    pub commands: CommandsTable,
+    /// The same by their words, by name.
+    pub command_rules: BTreeMap<String, Located<CommandRuleTable>>,
 }
 
 impl Config {
@@ -119,6 +123,7 @@ impl Config {
             ("lifecycle", name) => self.lifecycle.set(name, typed, problems),
             ("pool", name) => self.pool.set(name, typed, problems),
             ("children", name) => self.children.set(name, typed, problems),
+            ("commands", name) => self.commands.set(name, typed, problems),
             // Where the file chooses the names, no flag can name one key.
             _ => {}
         }

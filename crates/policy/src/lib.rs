@@ -11,6 +11,7 @@ pub mod agents;
 pub mod build_spec;
 pub mod child;
 pub mod classify;
+pub mod commands;
 pub mod config;
 pub mod plan;
 mod policy;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::commands::CommandRules;
 use crate::rules::children::Children;
 use crate::rules::git::GitIdentity;
 use crate::rules::limits::{Bytes, Limits};
@@ -65,6 +66,9 @@ pub struct Plan {
     /// The sandboxes that the agent may start beside its own; `limits` is what is left for this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children: Option<Children>,
+    /// Which commands run that a model asks for.
+    #[serde(default)]
+    pub commands: CommandRules,
     /// What stays read-only inside writable boundaries.
     pub protect: Protect,
     /// Every layer of isolation and whether the start fails without it.

@@ -13,6 +13,7 @@ pub use self::facts::{
     HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, ToolchainParts, Unavailable,
 };
 pub use self::sockets::SocketRequest;
+use crate::commands::CommandRules;
 use crate::config::defaults::{DEPTH, IMAGE, POOL_AGE};
 use crate::config::effective::Effective;
 use crate::config::key;
@@ -27,11 +28,12 @@ use crate::rules::home::Home;
 use crate::rules::limits::Limits;
 use crate::rules::network::{HostRules, Request, Wanted};
 use crate::rules::path::{GuestBoundaries, GuestPath, PathAccess};
-use crate::rules::verdict::Verdict;
+use crate::rules::verdict::{Origin, Verdict};
 
 mod boundary;
 mod check;
 mod children;
+mod commands;
 mod environment;
 mod facts;
 mod lower;
@@ -65,6 +67,9 @@ pub struct Policy {
     lifecycle: plan::Lifecycle,
     pool: Option<plan::Pool>,
     children: Option<Children>,
+    commands: CommandRules,
+    /// Where each decision about commands stands, by its key.
+    command_origins: BTreeMap<String, Origin>,
     protect: plan::Protect,
     /// The built-in protected paths that were given up.
     given_up: Vec<RelativePath>,
@@ -88,6 +93,7 @@ impl Policy {
         check::home(config, provider, &wanted, &mut problems);
         let sockets = sockets::wanted(config, &mut problems);
         let boundaries = boundary::rules(&wanted, protected.clone());
+        let commands = commands::rules(config, &mut problems);
         let (limits, children) = children::divided(config, provider, &wanted, &mut problems);
         let workdir = boundary::start(config, &wanted, working_directory, &mut problems);
         problem::sort(&mut problems);
@@ -131,6 +137,8 @@ impl Policy {
             },
             pool: pool(config).filter(|_| provider.runs_containers()),
             children,
+            commands,
+            command_origins: commands::origins(config),
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 of_git: Vec::new(),
@@ -167,6 +175,15 @@ impl Policy {
     /// Returns the directories to look up on the host.
     pub fn boundaries(&self) -> &[BoundaryRequest] {
         &self.wanted
+    }
+
+    /// Answers whether a shell text may run that a model asks for.
+    #[cfg(feature = "commands")]
+    pub fn command(&self, text: &str) -> Verdict {
+        let verdict = self.commands.decide(text);
+        let origin = self.command_origins.get(&verdict.key()).cloned().unwrap_or(Origin::Default);
+        let rule = format!("`{}`: {}", verdict.command, verdict.reason);
+        Verdict { decision: verdict.decision, rule, origin }
     }
 
     /// Returns the sockets to look up on the host.

@@ -10,8 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub use self::denial::{
-    Act, Denial, Difference, EditFault, FileKind, NearMatch, PathFault, PatternFault, PatternKind, TextFault,
+    Act, Approval, Denial, Difference, EditFault, FileKind, NearMatch, PathFault, PatternFault, PatternKind,
+    TextFault,
 };
+use crate::commands::CommandRules;
 use crate::config::defaults::HOME;
 use crate::plan::{Boundary, BoundaryKind, BoundaryMode, Network, Plan, Provider, ToolRules};
 use crate::protect::Protected;
@@ -40,6 +42,7 @@ pub struct Query {
     /// Why a command sees each variable that it sees.
     variables: BTreeMap<String, String>,
     unset: Vec<String>,
+    commands: CommandRules,
 }
 
 /// A boundary, as tools see it.
@@ -118,6 +121,7 @@ impl Query {
             hosts,
             variables: variables(plan),
             unset: plan.unset.clone(),
+            commands: plan.commands.clone(),
         })
     }
 
@@ -170,6 +174,11 @@ impl Query {
     /// Answers whether a host can be reached at a port.
     pub fn can_connect(&self, host: &str, port: u16) -> Verdict {
         self.hosts.decide(host, port)
+    }
+
+    /// Returns the rules about commands.
+    pub fn commands(&self) -> &CommandRules {
+        &self.commands
     }
 
     /// Answers whether a command sees a variable.

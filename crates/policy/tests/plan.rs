@@ -374,6 +374,12 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("network.mode", "\"open\""),
     ("native.expose", "[\"/opt/tools\"]"),
     ("secrets.x.mode", "\"proxy\""),
+    ("commands.read", "\"deny\""),
+    ("commands.rules.x.pattern", "[\"ls\"]"),
+    ("commands.rules.x.decision", "\"deny\""),
+    // Examples that do not hold are refused.
+    ("commands.rules.x.matching", "[\"git pull\"]"),
+    ("commands.rules.x.not_matching", "[\"git push\"]"),
 ];
 
 /// What a key needs beside it to be complete.
@@ -389,6 +395,9 @@ fn needed_beside(key: &str) -> &'static [(&'static str, &'static str)] {
         // A denial counts where something is allowed.
         Some("network") => &[("network.mode", "\"allowlist\"")],
         Some("pool") => &[("pool.size", "1")],
+        Some("commands") if key.starts_with("commands.rules") => {
+            &[("commands.rules.x.pattern", "[\"git\", \"push\"]"), ("commands.rules.x.decision", "\"ask\"")]
+        }
         Some("children") => &[("children.max", "1"), ("limits.memory", "\"1g\""), ("limits.cpus", "2")],
         _ => &[],
     }

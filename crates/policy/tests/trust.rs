@@ -81,6 +81,12 @@ const WIDENING: &[(&str, &str)] = &[
     ("pool.max_age", "pool.max_age = \"11m\""),
     ("children.max", "children.max = 1"),
     ("children.depth", "children.depth = 2"),
+    ("commands.read", "commands.read = \"allow\""),
+    ("commands.write", "commands.write = \"ask\""),
+    ("commands.execute", "commands.execute = \"ask\""),
+    ("commands.network", "commands.network = \"allow\""),
+    ("commands.rules.x", "commands.rules.x = { pattern = [\"ls\"], decision = \"allow\" }"),
+    ("commands.rules.mine", "commands.rules.mine = { pattern = [\"ls\"], decision = \"deny\" }"),
     ("container.host_path_prefix", "container.host_path_prefix = \"/x\""),
 ];
 
@@ -141,7 +147,7 @@ fn a_preset_widens_by_each_of_its_hosts() {
 
 #[test]
 fn every_widening_value_is_found_alone() {
-    let user = "git.repository = \"none\"\nnetwork.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"";
+    let user = "git.repository = \"none\"\nnetwork.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"\n[commands]\nread = \"ask\"\nwrite = \"deny\"\nexecute = \"deny\"\nnetwork = \"ask\"\n[commands.rules.mine]\npattern = [\"rm\"]\ndecision = \"deny\"";
     for (key, text) in WIDENING {
         assert_eq!(widened(user, text), [*key], "{text}");
     }
@@ -177,6 +183,8 @@ fn every_key_of_the_table_does_what_the_table_says() {
         {
             let needed = if key.path.starts_with("shared_dirs") {
                 "shared_dirs.x.host = \"x\"\nshared_dirs.x.guest = \"/x\"\n"
+            } else if key.path.starts_with("commands.rules") {
+                "commands.rules.x.pattern = [\"git\", \"push\"]\ncommands.rules.x.decision = \"ask\"\n"
             } else {
                 ""
             };

@@ -433,7 +433,8 @@ pub(crate) enum PolicyCommand {
     ///
     /// With --format json: `decision` is allow, ask or deny, `rule` the reason in words, `origin` where the rule stands,
     /// and `enforcement` says how a denial is carried out: prevented (the sandbox refuses it), detected (the agent can do
-    /// it, and what it made is moved aside when a program outside would obey it) or none; null where nothing is denied.
+    /// it, and what it made is moved aside when a program outside would obey it), tools (those of `mcp serve` and `hook` refuse
+    /// it, and no sandbox does) or none; null where nothing is denied.
     Check(PolicyArgs),
     /// Give the verdict with its reason in words; the exit code is 0 either way
     Explain(PolicyArgs),
@@ -474,6 +475,11 @@ pub(crate) enum Subject {
         /// What is asked for, without a query
         #[arg(value_name = "URL")]
         url: String,
+    },
+    /// May this command run, if a model asks for it?
+    Command {
+        /// The text of a shell
+        text: String,
     },
     /// Does this variable of the caller's environment pass?
     Env {

@@ -5,15 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Word;
-
 /// The words that a command begins with, each one word, several of which one is meant (`fetch|pull`), or `*` for any.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
-pub struct TokenPattern(Vec<Token>);
+pub struct TokenPattern(pub(super) Vec<Token>);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Token {
+pub(super) enum Token {
     Any,
     OneOf(Vec<String>),
 }
@@ -25,18 +23,10 @@ pub enum TokenPatternError {
     Empty,
     #[error("an alternative is empty")]
     EmptyAlternative,
-    #[error("the program itself cannot be `*`: `[commands] execute` decides about all programs that nothing is known of")]
+    #[error(
+        "the program itself cannot be `*`: `[commands] execute` decides about all programs that nothing is known of"
+    )]
     AnyProgram,
-}
-
-/// Whether a command matches a pattern.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Match {
-    /// It does.
-    Yes,
-    /// It does if words that are not known before it runs say so.
-    Perhaps,
-    No,
 }
 
 impl TokenPattern {
@@ -54,31 +44,6 @@ impl TokenPattern {
             Some(Token::OneOf(_)) => Ok(Self(tokens)),
         }
     }
-
-    /// Returns whether a command begins with these words. The program may be named by a path.
-    pub(super) fn matches(&self, words: &[Word]) -> Match {
-        for (position, token) in self.0.iter().enumerate() {
-            let Some(word) = words.get(position) else { return Match::No };
-            match (token, word.known()) {
-                // It may be several words, or none, so nothing is known of what follows.
-                (_, None) => return Match::Perhaps,
-                (Token::Any, Some(_)) => {}
-                (Token::OneOf(all), Some(text)) => {
-                    let is_it = |one: &String| one == text || (position == 0 && is_named_by(text, one));
-                    if !all.iter().any(is_it) {
-                        return Match::No;
-                    }
-                }
-            }
-        }
-        // Whatever follows, known or not.
-        Match::Yes
-    }
-}
-
-/// Returns whether a path names this program.
-fn is_named_by(path: &str, program: &str) -> bool {
-    path.rsplit_once('/').is_some_and(|(_, name)| name == program)
 }
 
 impl FromStr for Token {

@@ -15,9 +15,9 @@ use crate::config::schema::KEYS;
 pub use crate::config::show::SettingRow;
 use crate::config::show::{Rows, Show};
 use crate::config::{
-    AgentTable, ChildrenTable, Config, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable,
-    ImageTable, LifecycleTable, LimitsTable, List, NativeTable, NetworkTable, PoolTable, ProtectTable,
-    ProviderChoice, SecretMode, SecretTable,
+    AgentTable, ChildrenTable, CommandsTable, Config, ContainerTable, EnvTable, GeneralTable, GitTable,
+    HomeTable, ImageTable, LifecycleTable, LimitsTable, List, NativeTable, NetworkTable, PoolTable,
+    ProtectTable, ProviderChoice, SecretMode, SecretTable,
 };
 use crate::plan::{Layer, Provider};
 
@@ -203,6 +203,8 @@ fn over(layer: Config, beneath: Config) -> Config {
         lifecycle: LifecycleTable::over(layer.lifecycle, beneath.lifecycle),
         pool: PoolTable::over(layer.pool, beneath.pool),
         children: ChildrenTable::over(layer.children, beneath.children),
+        commands: CommandsTable::over(layer.commands, beneath.commands),
+        command_rules: by_name(layer.command_rules, beneath.command_rules),
     }
 }
 
@@ -292,6 +294,10 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     config.lifecycle.show(&mut rows, "lifecycle");
     config.pool.show(&mut rows, "pool");
     config.children.show(&mut rows, "children");
+    config.commands.show(&mut rows, "commands");
+    for (name, table) in &config.command_rules {
+        table.value.show(&mut rows, &join("commands.rules", name));
+    }
     rows.into_ordered(KEYS)
 }
 

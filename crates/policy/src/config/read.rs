@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::form::{AnyText, ListOf, ValueForm, VariableName, VariableValue};
 use super::schema::KEYS;
 use super::{
-    AgentTable, ChildrenTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, GitTable,
-    HomeTable, ImageTable, LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase,
-    PoolTable, ProtectTable, SecretTable, SharedDirTable, SocketTable, value,
+    AgentTable, ChildrenTable, CommandRuleTable, CommandsTable, Config, ConfigFile, ContainerTable, EnvTable,
+    GeneralTable, GitTable, HomeTable, ImageTable, LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable,
+    NetworkTable, PathBase, PoolTable, ProtectTable, SecretTable, SharedDirTable, SocketTable, value,
 };
 use crate::config::document::{Broken, Document, DocumentReader, Section};
 use crate::config::problem::{self, Located, Location, Problem, ProblemCode};
@@ -81,6 +81,10 @@ fn read(mut document: Document<'_>, base: &PathBase) -> (Config, Vec<Problem>) {
         lifecycle: LifecycleTable::read(reader, &top.section("lifecycle"), base),
         pool: PoolTable::read(reader, &top.section("pool"), base),
         children: ChildrenTable::read(reader, &top.section("children"), base),
+        commands: CommandsTable::read(reader, &top.section("commands"), base),
+        command_rules: named(reader, &top.section("commands").section("rules"), |reader, table| {
+            Some(CommandRuleTable::read(reader, table, base)).filter(CommandRuleTable::is_complete)
+        }),
     };
     (config, document.into_problems())
 }

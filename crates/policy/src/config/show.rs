@@ -24,6 +24,7 @@ use crate::rules::network::preset::AllowedHosts;
 use crate::rules::socket::{GuestSocket, SocketSource};
 use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
+use crate::rules::verdict::Decision;
 use crate::rules::verdict::Origin;
 use crate::text::{escape, time};
 
@@ -126,6 +127,7 @@ show_as_text!(
     network::Pattern,
     UpstreamUrl,
     CredentialHeader,
+    Decision,
     HeaderTemplate,
 );
 

@@ -5,6 +5,7 @@
 
 pub use self::agent::AgentTable;
 pub use self::children::ChildrenTable;
+pub use self::commands::{CommandRuleTable, CommandsTable};
 pub use self::container::ContainerTable;
 pub use self::env::EnvTable;
 pub use self::general::GeneralTable;
@@ -24,6 +25,7 @@ use super::key::Key;
 
 mod agent;
 mod children;
+mod commands;
 mod container;
 mod env;
 mod general;
@@ -76,6 +78,10 @@ const PARTS: &[&[Key]] = &[
     PoolTable::KEYS,
     children::TABLE,
     ChildrenTable::KEYS,
+    commands::TABLE,
+    CommandsTable::KEYS,
+    commands::RULES,
+    CommandRuleTable::KEYS,
 ];
 
 /// The whole table.

@@ -23,7 +23,7 @@ use crate::config::effective::Effective;
 use crate::config::key;
 use crate::config::problem::{Located, Location};
 use crate::config::show::Show;
-use crate::config::{Config, Expose, ProviderChoice, SecretMode, SecretProvider, SecretTable};
+use crate::config::{CommandsTable, Config, Expose, ProviderChoice, SecretMode, SecretProvider, SecretTable};
 use crate::plan::{BoundaryMode, Layer, Need, OnReplaced, Provider, SecretSource};
 use crate::protect::covering::covering;
 use crate::rules::env;
@@ -32,6 +32,7 @@ use crate::rules::home::Home;
 use crate::rules::network;
 use crate::rules::path::normalise;
 use crate::rules::socket::{SocketSource, controls};
+use crate::rules::verdict::Decision;
 use crate::text::{escape, time};
 
 /// What a file is compared with.
@@ -137,6 +138,7 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     native(config, context, &mut found);
     pool(config, context.without.settings(), &mut found);
     children(config, context.without.settings(), &mut found);
+    commands(config, context.without.settings(), &mut found);
     found.0.sort_by(|a, b| a.location.cmp(&b.location));
     found.0
 }
@@ -533,6 +535,39 @@ fn children(config: &Config, without: &Config, found: &mut Widenings) {
             let what =
                 format!("lets sandboxes that the agent starts have children, {depth} generations in all");
             found.add("children.depth", location, what);
+        }
+    }
+}
+
+fn commands(config: &Config, without: &Config, found: &mut Widenings) {
+    let decisions = |table: &CommandsTable| {
+        let CommandsTable { read, write, execute, network } = table;
+        [("read", read), ("write", write), ("execute", execute), ("network", network)]
+            .map(|(class, decision)| (class, decision.clone()))
+    };
+    for ((class, decision), (_, held)) in
+        decisions(&config.commands).into_iter().zip(decisions(&without.commands))
+    {
+        let Some(Located { value: decision, location }) = decision else { continue };
+        let held = held.map_or(Decision::Allow, |held| held.value);
+        if decision < held {
+            let what = format!("decides `{decision}` about commands of class {class}, in place of `{held}`");
+            found.add(format!("commands.{class}"), &location, what);
+        }
+    }
+    for (name, rule) in &config.command_rules {
+        let key = format!("commands.rules.{name}");
+        if without.command_rules.contains_key(name) {
+            found.add(key, &rule.location, format!("takes the place of your rule `{name}` about commands"));
+        } else if rule.value.decision.as_ref().is_some_and(|decision| decision.value == Decision::Allow) {
+            let words =
+                rule.value.pattern.iter().flat_map(|list| &list.value).map(|word| word.value.as_str());
+            let words: Vec<_> = words.collect();
+            found.add(
+                key,
+                &rule.location,
+                format!("allows the command `{}`", escape::line(&words.join(" "))),
+            );
         }
     }
 }

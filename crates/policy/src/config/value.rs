@@ -16,6 +16,7 @@ use crate::rules::limits::{self, Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::sandbox_name::is_sandbox_name;
 use crate::rules::socket::SocketSource;
+use crate::rules::verdict::Decision;
 use crate::text::suggest::did_you_mean;
 
 /// Who is asked to run the sandbox.
@@ -119,6 +120,12 @@ macro_rules! words {
             }
         }
     };
+}
+
+impl Choice for Decision {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("allow", Self::Allow), ("ask", Self::Ask), ("deny", Self::Deny)];
+    const NAMES: &'static [&'static str] = &["allow", "ask", "deny"];
 }
 
 words! { ProviderChoice {

@@ -71,6 +71,7 @@ impl Policy {
             lifecycle: self.lifecycle,
             pool: self.pool,
             children: self.children.clone(),
+            commands: self.commands.clone(),
             protect: self.protect.clone(),
             layers: self.layers.clone(),
         })

@@ -112,6 +112,12 @@ pub enum Denial {
     /// A pattern cannot be used.
     #[error("cannot use the {kind} `{pattern}`: {fault}")]
     Pattern { kind: PatternKind, pattern: String, fault: PatternFault },
+    /// A rule about commands denies it.
+    #[error("cannot run `{command}`: {rule}, and denies it. {POLICY}")]
+    Command { command: String, rule: String },
+    /// A rule about commands has a person asked, who has not allowed it.
+    #[error("cannot run `{command}`: {rule}, and a person has to allow it: {answer}")]
+    NotApproved { command: String, rule: String, answer: Approval },
     /// The network does not lead there.
     #[error("cannot connect to `{host}` at port {port}: {rule}. {POLICY}")]
     Network { host: String, port: u16, rule: String },
@@ -119,6 +125,18 @@ pub enum Denial {
 
 /// What is said where a rule is the reason.
 const POLICY: &str = "This is policy: trying again changes nothing";
+
+/// What has become of a question to a person.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    #[error("they have not. Go on without it, or say what it is for")]
+    Refused,
+    #[error("they have not answered. Go on without it, or try again later")]
+    Unanswered,
+    #[error("nobody can be asked here. Go on without it; trying again changes nothing")]
+    NobodyToAsk,
+}
 
 /// Why a text is no path.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
@@ -229,8 +247,10 @@ impl Denial {
             | Self::Suffix { .. }
             | Self::TooLarge { .. }
             | Self::LeadsOut { .. }
+            | Self::Command { .. }
             | Self::Network { .. } => true,
             Self::NoPath { .. }
+            | Self::NotApproved { .. }
             | Self::WrongKind { .. }
             | Self::NotFound { .. }
             | Self::NotText { .. }
@@ -286,6 +306,11 @@ mod tests {
         let no_path = |text: &str, fault| Denial::NoPath { path: path(text), fault };
         let kind =
             |found, expected| Denial::WrongKind { access: Act::Read, path: path(file), found, expected };
+        let not_approved = |answer| Denial::NotApproved {
+            command: path("curl https://example.org"),
+            rule: path("`[commands] network` is about commands that use the network"),
+            answer,
+        };
         let edit = |fault| Denial::NoEdit { path: path(file), edit: 1, fault };
         let near = |line, text: &str, difference| NearMatch { line, text: path(text), difference };
         vec![
@@ -350,6 +375,16 @@ mod tests {
                 Denial::Network { host: path("example.org"), port: 443, rule: path("the network is off") },
             ),
             ("no path: empty", no_path("", PathFault::Empty)),
+            (
+                "command",
+                Denial::Command {
+                    command: path("git push --force"),
+                    rule: path("the rule `push` is about `git push --force|-f` (a person pushes)"),
+                },
+            ),
+            ("command that was asked about, refused", not_approved(Approval::Refused)),
+            ("command that was asked about, no answer", not_approved(Approval::Unanswered)),
+            ("command that nobody can be asked about", not_approved(Approval::NobodyToAsk)),
             ("no path: `~`", no_path("~/file", PathFault::Home)),
             ("no path: `..`", no_path("../file", PathFault::Parent)),
             ("no path: NUL", no_path("a\\u{0}b", PathFault::Nul)),
@@ -454,11 +489,13 @@ mod tests {
             Denial::NoEdit { .. } => 13,
             Denial::Pattern { .. } => 14,
             Denial::Network { .. } => 15,
+            Denial::Command { .. } => 16,
+            Denial::NotApproved { .. } => 17,
         };
         let mut numbers: Vec<usize> = examples().iter().map(|(_, denial)| number(denial)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        assert_eq!(numbers, (0..16).collect::<Vec<_>>());
+        assert_eq!(numbers, (0..18).collect::<Vec<_>>());
         for (name, denial) in examples() {
             let says_so = denial.to_string().ends_with(POLICY);
             assert_eq!(denial.is_policy(), says_so, "{name}: {denial}");

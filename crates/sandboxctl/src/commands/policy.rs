@@ -80,6 +80,7 @@ fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Policy
                 None => enforcement::of_walls(rules, rules.host_path(&path, as_asked(*access))),
             }
         }
+        Subject::Command { text } => enforcement::of_command(rules.command(text)),
         Subject::Env { name } => enforcement::of_variable(rules.variable(name)),
         Subject::Host { host } => {
             let pattern: HostPattern = host
@@ -147,6 +148,7 @@ fn explanation(subject: &Subject, answer: &PolicyAnswer) -> String {
         Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), escape::path(path)),
         Subject::Host { host } => format!("reach {host}"),
         Subject::Request { method, url } => format!("send {method} {url}"),
+        Subject::Command { .. } => "have that run".to_owned(),
         Subject::Env { name } => format!("see the caller's variable {name}"),
     };
     let (may, next) = match decision {

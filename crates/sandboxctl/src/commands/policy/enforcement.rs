@@ -42,6 +42,8 @@ pub(super) enum Enforcement {
     Prevented,
     /// It is noticed, classified by its content, and moved aside.
     Detected,
+    /// Tools that a model calls refuse it, and no sandbox does.
+    Tools,
     /// Nothing keeps the agent from it.
     None,
 }
@@ -49,6 +51,11 @@ pub(super) enum Enforcement {
 /// Answers for variables: no provider passes on what the rules deny.
 pub(super) fn of_variable(verdict: Verdict) -> PolicyAnswer {
     answer(verdict, Enforcement::Prevented)
+}
+
+/// Answers for commands, about which tools decide.
+pub(super) fn of_command(verdict: Verdict) -> PolicyAnswer {
+    answer(verdict, Enforcement::Tools)
 }
 
 /// Answers for everything that only isolation can keep from the agent.
@@ -131,6 +138,9 @@ impl fmt::Display for Enforcement {
             Self::Detected => {
                 "detected, not prevented: nothing is there yet to be made read-only, or its program writes it at every command; what the agent makes is moved aside \
                  when the command has ended, if a program outside would obey it or `[protect] paths` names it"
+            }
+            Self::Tools => {
+                "by tools alone: those of `sandboxctl mcp serve` and `sandboxctl hook` refuse it, and a program that may run can run it"
             }
             Self::None => "not enforced: nothing keeps the agent from it",
         })

@@ -1,0 +1,462 @@
+//! From the text of a shell script to the commands in it.
+//!
+//! The grammar is the crate brush-parser's. It is not trusted to end, or to read what bash reads, on every input: what is too long or too
+//! deep is not given to it, and what bash may read in another way is not taken apart. Nothing is known of such a text, so it counts as
+//! running programs.
+
+use std::collections::BTreeSet;
+
+use brush_parser::ast::{
+    AndOr, Assignment, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundCommand,
+    CompoundList, ExtendedTestExpr, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline,
+    RedirectList, SubshellCommand,
+};
+use brush_parser::word::{WordPiece, WordPieceWithSource};
+use brush_parser::{ParserOptions, SourceInfo, Token};
+
+use super::CommandClass;
+use super::classify::of_variable;
+use super::simple::{SimpleCommand, Word};
+
+/// The longest text that is taken apart, in bytes.
+pub(super) const MAX_TEXT: usize = 32 << 10;
+/// How deep commands lie in each other at most.
+const MAX_DEPTH: usize = 8;
+/// How many brackets are open at once at most, in words too.
+const MAX_BRACKETS: usize = 32;
+/// How many substitutions lie in each other at most.
+const MAX_LEVELS: usize = 8;
+/// How many commands a text has at most.
+const MAX_COMMANDS: usize = 512;
+
+/// Why a text is not taken apart.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(super) enum ShellError {
+    #[error("it is longer than {MAX_TEXT} bytes, or its commands lie too deep in each other")]
+    TooLarge,
+    #[error("it is no shell text that can be read")]
+    Syntax,
+}
+
+/// Lists the commands of a shell text, those in substitutions included.
+///
+/// # Errors
+///
+/// Nothing is known of the text.
+pub(super) fn commands(text: &str) -> Result<Vec<SimpleCommand>, ShellError> {
+    let mut reader = Reader { commands: Vec::new(), levels: 0 };
+    reader.program(text)?;
+    Ok(reader.commands)
+}
+
+struct Reader {
+    commands: Vec<SimpleCommand>,
+    /// How many substitutions lie around what is read.
+    levels: usize,
+}
+
+type Read<T = ()> = Result<T, ShellError>;
+
+impl Reader {
+    fn program(&mut self, text: &str) -> Read {
+        // Characters that no shell text has: bash stops at the first, or drops it.
+        if text.contains(['\0', '\r']) {
+            return Err(ShellError::Syntax);
+        }
+        if text.len() > MAX_TEXT || self.levels > MAX_LEVELS || opened(text) > MAX_BRACKETS {
+            return Err(ShellError::TooLarge);
+        }
+        let tokens = brush_parser::uncached_tokenize_str(text, &ParserOptions::default().tokenizer_options());
+        let tokens = tokens.map_err(|_| ShellError::Syntax)?;
+        check_depth(&tokens)?;
+        let options = ParserOptions::default();
+        let program = brush_parser::parse_tokens(&tokens, &options, &SourceInfo::default());
+        for list in &program.map_err(|_| ShellError::Syntax)?.complete_commands {
+            self.list(list)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, command: SimpleCommand) -> Read {
+        if self.commands.len() == MAX_COMMANDS {
+            return Err(ShellError::TooLarge);
+        }
+        self.commands.push(command);
+        Ok(())
+    }
+
+    fn list(&mut self, list: &CompoundList) -> Read {
+        list.0.iter().try_for_each(|item| {
+            self.pipeline(&item.0.first)?;
+            item.0.additional.iter().try_for_each(|more| match more {
+                AndOr::And(pipeline) | AndOr::Or(pipeline) => self.pipeline(pipeline),
+            })
+        })
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Read {
+        pipeline.seq.iter().try_for_each(|command| match command {
+            Command::Simple(simple) => {
+                let mut command = SimpleCommand::default();
+                for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
+                    self.item(item, &mut command, Place::Before)?;
+                }
+                if let Some(name) = &simple.word_or_name {
+                    let word = self.word(&name.value)?;
+                    command.words.push(word);
+                }
+                for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
+                    self.item(item, &mut command, Place::Behind)?;
+                }
+                self.add(command)
+            }
+            Command::Compound(compound, redirects) => {
+                self.redirects(redirects.as_ref())?;
+                self.compound(compound)
+            }
+            // Whatever calls it runs what it holds, under whatever name.
+            Command::Function(function) => {
+                self.redirects(function.body.1.as_ref())?;
+                self.compound(&function.body.0)
+            }
+            Command::ExtendedTest(test) => self.test(test),
+        })
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand) -> Read {
+        match compound {
+            // In these bash finds commands where this grammar finds numbers.
+            CompoundCommand::Arithmetic(_) | CompoundCommand::ArithmeticForClause(_) => {
+                Err(ShellError::Syntax)
+            }
+            CompoundCommand::BraceGroup(group) => self.list(&group.0),
+            CompoundCommand::Subshell(SubshellCommand(list)) => self.list(list),
+            CompoundCommand::ForClause(clause) => {
+                for value in clause.values.iter().flatten() {
+                    self.word(&value.value)?;
+                }
+                self.assigned(&clause.variable_name)?;
+                self.list(&clause.body.0)
+            }
+            CompoundCommand::CaseClause(clause) => {
+                self.word(&clause.value.value)?;
+                for case in &clause.cases {
+                    for pattern in &case.patterns {
+                        self.word(&pattern.value)?;
+                    }
+                    case.cmd.iter().try_for_each(|list| self.list(list))?;
+                }
+                Ok(())
+            }
+            CompoundCommand::IfClause(clause) => {
+                self.list(&clause.condition)?;
+                self.list(&clause.then)?;
+                clause.elses.iter().flatten().try_for_each(|other| {
+                    other.condition.iter().try_for_each(|list| self.list(list))?;
+                    self.list(&other.body)
+                })
+            }
+            CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
+                self.list(&clause.0)?;
+                self.list(&clause.1.0)
+            }
+        }
+    }
+
+    fn test(&mut self, test: &ExtendedTestExpr) -> Read {
+        let mut operand = |word: &brush_parser::ast::Word| {
+            // What is compared as a number is evaluated once more.
+            let is_evaluated = may_substitute(&word.value) && word.value.contains('\'');
+            if is_evaluated { Err(ShellError::Syntax) } else { self.word(&word.value).map(drop) }
+        };
+        match test {
+            ExtendedTestExpr::UnaryTest(_, word) => operand(word),
+            ExtendedTestExpr::BinaryTest(_, left, right) => operand(left).and_then(|()| operand(right)),
+            ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
+                self.test(left)?;
+                self.test(right)
+            }
+            ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
+        }
+    }
+
+    fn item(&mut self, item: &CommandPrefixOrSuffixItem, command: &mut SimpleCommand, place: Place) -> Read {
+        match item {
+            CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
+                let classes = self.redirect(redirect)?;
+                command.classes.extend(classes);
+            }
+            CommandPrefixOrSuffixItem::Word(word) => {
+                let word = self.word(&word.value)?;
+                command.words.push(word);
+            }
+            CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => match place {
+                Place::Before => command.classes.extend(self.assignment(assignment)?),
+                Place::Behind => {
+                    self.assignment(assignment)?;
+                    let word = self.word(&word.value)?;
+                    command.words.push(word);
+                }
+            },
+            CommandPrefixOrSuffixItem::ProcessSubstitution(_, SubshellCommand(list)) => {
+                self.list(list)?;
+                command.words.push(Word::Known("/dev/fd/63".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is assigned, and returns what assigning it may change.
+    fn assignment(&mut self, assignment: &Assignment) -> Read<BTreeSet<CommandClass>> {
+        match &assignment.value {
+            AssignmentValue::Scalar(word) => drop(self.word(&word.value)?),
+            AssignmentValue::Array(values) => {
+                for (index, value) in values {
+                    index.iter().try_for_each(|index| self.word(&index.value).map(drop))?;
+                    self.word(&value.value)?;
+                }
+            }
+        }
+        match &assignment.name {
+            AssignmentName::VariableName(name) => Ok(of_variable(name).into_iter().collect()),
+            AssignmentName::ArrayElementName(name, index) if !may_substitute(index) => {
+                Ok(of_variable(name).into_iter().collect())
+            }
+            AssignmentName::ArrayElementName(..) => Err(ShellError::Syntax),
+        }
+    }
+
+    /// Notes a variable that the shell itself assigns.
+    fn assigned(&mut self, name: &str) -> Read {
+        match of_variable(name) {
+            None => Ok(()),
+            Some(class) => {
+                let words = vec![Word::Known(format!("{name}=…"))];
+                self.add(SimpleCommand { words, classes: BTreeSet::from([class]) })
+            }
+        }
+    }
+
+    fn redirects(&mut self, redirects: Option<&RedirectList>) -> Read {
+        for redirect in redirects.iter().flat_map(|list| &list.0) {
+            let classes = self.redirect(redirect)?;
+            if !classes.is_empty() {
+                self.add(SimpleCommand { words: vec![Word::Known(redirect.to_string())], classes })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what a redirection does.
+    fn redirect(&mut self, redirect: &IoRedirect) -> Read<BTreeSet<CommandClass>> {
+        let (kind, target) = match redirect {
+            IoRedirect::File(_, kind, target) => (kind, target),
+            IoRedirect::HereDocument(_, document) => {
+                // Quotes mean nothing in it, and everything to whoever reads words.
+                let is_run = document.requires_expansion && may_substitute(&document.doc.value);
+                return if is_run { Err(ShellError::Syntax) } else { Ok(BTreeSet::new()) };
+            }
+            IoRedirect::HereString(_, word) => {
+                self.word(&word.value)?;
+                return Ok(BTreeSet::new());
+            }
+            IoRedirect::OutputAndError(word, _) => {
+                return Ok(opened_file(&self.word(&word.value)?, Some(CommandClass::Write)));
+            }
+        };
+        let written = match kind {
+            IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => None,
+            _ => Some(CommandClass::Write),
+        };
+        match target {
+            IoFileRedirectTarget::Filename(word) => Ok(opened_file(&self.word(&word.value)?, written)),
+            IoFileRedirectTarget::Duplicate(word) => {
+                let word = self.word(&word.value)?;
+                let is_descriptor =
+                    |text: &str| text.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit());
+                let is_file = !word.known().is_some_and(is_descriptor);
+                Ok(if is_file { opened_file(&word, written) } else { BTreeSet::new() })
+            }
+            IoFileRedirectTarget::Fd(_) => Ok(BTreeSet::new()),
+            IoFileRedirectTarget::ProcessSubstitution(_, SubshellCommand(list)) => {
+                self.list(list)?;
+                Ok(BTreeSet::new())
+            }
+        }
+    }
+
+    fn word(&mut self, text: &str) -> Read<Word> {
+        let pieces = brush_parser::word::parse(text, &ParserOptions::default());
+        let mut known = Some(String::new());
+        self.pieces(&pieces.map_err(|_| ShellError::Syntax)?, Quoted::No, &mut known)?;
+        Ok(known.map_or(Word::Unknown, Word::Known))
+    }
+
+    /// Adds what pieces say to what is known of a word, if all of it is.
+    fn pieces(&mut self, pieces: &[WordPieceWithSource], quoted: Quoted, known: &mut Option<String>) -> Read {
+        for WordPieceWithSource { piece, .. } in pieces {
+            match piece {
+                WordPiece::Text(text) if quoted == Quoted::No && text.contains(['*', '?', '[', '{', '(']) => {
+                    *known = None;
+                }
+                // What the escapes mean is not worked out.
+                WordPiece::AnsiCQuotedText(text) if text.contains('\\') => *known = None,
+                WordPiece::Text(text)
+                | WordPiece::SingleQuotedText(text)
+                | WordPiece::AnsiCQuotedText(text) => {
+                    add(known, text);
+                }
+                WordPiece::EscapeSequence(text) => {
+                    add(known, text.strip_prefix('\\').unwrap_or(text).trim_start_matches('\n'));
+                }
+                WordPiece::TildePrefix(user) => {
+                    add(known, "~");
+                    add(known, user);
+                }
+                WordPiece::DoubleQuotedSequence(inner) | WordPiece::GettextDoubleQuotedSequence(inner) => {
+                    self.pieces(inner, Quoted::Yes, known)?;
+                }
+                WordPiece::CommandSubstitution(text) => {
+                    *known = None;
+                    self.substituted(text)?;
+                }
+                WordPiece::BackquotedCommandSubstitution(text) if !text.contains('\\') => {
+                    *known = None;
+                    self.substituted(text)?;
+                }
+                WordPiece::BackquotedCommandSubstitution(_) => return Err(ShellError::Syntax),
+                WordPiece::ParameterExpansion(expansion) => {
+                    *known = None;
+                    if may_substitute(&format!("{expansion:?}")) {
+                        return Err(ShellError::Syntax);
+                    }
+                }
+                WordPiece::ArithmeticExpression(expression) => {
+                    *known = None;
+                    if may_substitute(&expression.value) {
+                        return Err(ShellError::Syntax);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn substituted(&mut self, text: &str) -> Read {
+        self.levels += 1;
+        let read = self.program(text);
+        self.levels -= 1;
+        read
+    }
+}
+
+/// Where an assignment stands.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Before the program, for which it holds.
+    Before,
+    /// Among its arguments.
+    Behind,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Quoted {
+    Yes,
+    No,
+}
+
+fn add(known: &mut Option<String>, text: &str) {
+    if let Some(known) = known {
+        known.push_str(text);
+    }
+}
+
+/// Returns whether a shell could find a substitution of commands in a text, if it evaluates it.
+pub(super) fn may_substitute(text: &str) -> bool {
+    text.contains("$(") || text.contains('`') || text.contains("<(") || text.contains(">(")
+}
+
+/// Returns what opening a file for a redirection does.
+fn opened_file(file: &Word, written: Option<CommandClass>) -> BTreeSet<CommandClass> {
+    let Some(path) = file.known() else { return written.into_iter().collect() };
+    // Bash connects when it opens these.
+    if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+        return BTreeSet::from([CommandClass::Network]);
+    }
+    let is_no_file = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path);
+    written.filter(|_| !is_no_file).into_iter().collect()
+}
+
+/// Counts how many brackets are open at once at most, in quotes too.
+fn opened(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'{' => open += 1,
+            b')' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// Refuses what the grammar would read in another way than bash: a second `(` behind the first may open a subshell or a number. And what
+/// it would read for years: where nothing closes what was opened, it tries each way to read that again for each level.
+fn check_depth(tokens: &[Token]) -> Read {
+    let mut open: Vec<&str> = Vec::new();
+    let mut begins = true;
+    for (position, token) in tokens.iter().enumerate() {
+        let text = token.to_str();
+        if is_operator(Some(token), "(") && is_operator(tokens.get(position + 1), "(") {
+            return Err(ShellError::Syntax);
+        }
+        let is_word = matches!(token, Token::Word(..));
+        let in_test = open.last() == Some(&"[[");
+        match text {
+            "]]" if in_test => {
+                open.pop();
+            }
+            _ if in_test => {}
+            "(" if !is_word => open.push("("),
+            // One that closes nothing ends a pattern of `case`.
+            ")" if !is_word && open.last() == Some(&"case") => {}
+            ")" if !is_word => closed(&mut open, &["("])?,
+            "{" | "if" | "case" | "while" | "until" | "for" | "[[" if begins => open.push(text),
+            "}" if begins => closed(&mut open, &["{"])?,
+            "fi" if begins => closed(&mut open, &["if"])?,
+            "esac" if begins => closed(&mut open, &["case"])?,
+            "done" if begins => closed(&mut open, &["while", "until", "for"])?,
+            _ => {}
+        }
+        if open.len() > MAX_DEPTH {
+            return Err(ShellError::TooLarge);
+        }
+        // Where a command may begin.
+        begins = match token {
+            Token::Operator(operator, _) => !operator.contains(['<', '>']),
+            Token::Word(word, _) => {
+                let words = [
+                    "{", "if", "then", "elif", "else", "while", "until", "do", "!", "time", "in", "}", "fi",
+                    "done", "esac",
+                ];
+                words.contains(&word.as_str())
+            }
+        };
+    }
+    if open.is_empty() { Ok(()) } else { Err(ShellError::Syntax) }
+}
+
+fn is_operator(token: Option<&Token>, text: &str) -> bool {
+    matches!(token, Some(Token::Operator(operator, _)) if operator == text)
+}
+
+/// Takes what a word closes off those that are open.
+fn closed(open: &mut Vec<&str>, by: &[&str]) -> Read {
+    let is_its = open.last().is_some_and(|last| by.contains(last));
+    if !is_its {
+        return Err(ShellError::Syntax);
+    }
+    open.pop();
+    Ok(())
+}
