@@ -155,7 +155,7 @@ impl Session {
 
     /// Ends everything that is not to stay.
     pub(crate) fn end(&self) {
-        self.jobs.kill_all();
+        self.jobs.end();
         let all = std::mem::take(&mut *self.lock());
         for Held { sandbox, kept, .. } in all.into_values() {
             if kept == Kept::Removed {

@@ -98,7 +98,7 @@ pub struct InitIds {
 }
 
 /// What the agent wrote.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Output {
     pub stdout: Captured,
     pub stderr: Captured,
