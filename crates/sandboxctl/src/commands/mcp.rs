@@ -113,8 +113,9 @@ impl Host {
 
     fn make(&self, plan: &Plan) -> Result<Sandbox, Failure> {
         let context = &mut *self.context();
-        let record = create::make(&self.ui, context, plan, self.project.clone())
-            .map_err(|error| failure("making the sandbox", &error))?;
+        let (record, _) =
+            create::make(&self.ui, context, plan, self.project.clone(), sandbox::Attachment::Detached)
+                .map_err(|error| failure("making the sandbox", &error))?;
         let found = sandboxes::open(context).map_err(|error| failure("making the sandbox", &error))?;
         Ok(found.find(record.id.as_str())?)
     }
@@ -135,7 +136,7 @@ impl Host {
                     moved.push(escape::path(&finding.path));
                 }
             }
-            Notice::Started(_) => {}
+            Notice::MovedAside { .. } | Notice::Started(_) => {}
         };
         sandboxes::clear_up(context, &mut notice).map_err(|error| failure("removing the sandbox", &error))?;
         let removed = sandboxes::open(context)
