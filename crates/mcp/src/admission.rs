@@ -17,7 +17,7 @@ const WAITING: usize = 128;
 
 /// Where a call runs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Lane {
+pub(crate) enum Queue {
     /// It waits for a command.
     Command,
     /// It does not: it is over in a moment, but for the first one, which may make the sandbox.
@@ -45,10 +45,10 @@ impl Admission {
     /// # Errors
     ///
     /// Too many wait already.
-    pub(crate) async fn enter(&self, lane: Lane) -> Result<OwnedSemaphorePermit, Failure> {
-        let room = match lane {
-            Lane::Command => &self.commands,
-            Lane::Quick => &self.quick,
+    pub(crate) async fn enter(&self, queue: Queue) -> Result<OwnedSemaphorePermit, Failure> {
+        let room = match queue {
+            Queue::Command => &self.commands,
+            Queue::Quick => &self.quick,
         };
         if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
             return Ok(permit);
@@ -70,19 +70,19 @@ mod tests {
             let admission = Admission::default();
             let mut running = Vec::new();
             for _ in 0..COMMANDS {
-                running.push(admission.enter(Lane::Command).await.unwrap());
+                running.push(admission.enter(Queue::Command).await.unwrap());
             }
             let waiting: Vec<_> = (0..WAITING)
                 .map(|_| {
                     let admission = admission.clone();
-                    tokio::spawn(async move { admission.enter(Lane::Command).await.is_ok() })
+                    tokio::spawn(async move { admission.enter(Queue::Command).await.is_ok() })
                 })
                 .collect();
             while admission.waiting.available_permits() > 0 {
                 tokio::task::yield_now().await;
             }
-            assert!(matches!(admission.enter(Lane::Command).await, Err(Failure::Busy(_))));
-            assert!(admission.enter(Lane::Quick).await.is_ok());
+            assert!(matches!(admission.enter(Queue::Command).await, Err(Failure::Busy(_))));
+            assert!(admission.enter(Queue::Quick).await.is_ok());
             // Those that wait get their turn.
             drop(running);
             for task in waiting {

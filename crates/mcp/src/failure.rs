@@ -12,7 +12,10 @@ use sandbox::tools::ToolError;
 pub enum Failure {
     /// The model has asked for what cannot be.
     #[error("{0}")]
-    Asked(String),
+    InvalidArguments(String),
+    /// Another sandbox has this name.
+    #[error("there is a sandbox named {0:?} already; choose another name, or leave the name out")]
+    NameInUse(String),
     /// A rule is against it, or what is there.
     #[error(transparent)]
     Denied(#[from] Box<Denial>),
@@ -42,7 +45,7 @@ impl From<ToolError> for Failure {
             ToolError::Denied(denial) => Self::Denied(Box::new(denial)),
             ToolError::Sandbox(error) => error.into(),
             // What the system says of a path inside.
-            ToolError::System { .. } | ToolError::Changed { .. } => Self::Asked(error.to_string()),
+            ToolError::System { .. } | ToolError::Changed { .. } => Self::InvalidArguments(error.to_string()),
             ToolError::Plan(_) | ToolError::Acting(_) => {
                 Self::Host { what: "opening the files of the sandbox", reason: error.to_string() }
             }
@@ -53,8 +56,9 @@ impl From<ToolError> for Failure {
 impl From<SandboxError> for Failure {
     fn from(error: SandboxError) -> Self {
         match error {
-            SandboxError::NotFound(_) | SandboxError::NameInUse { .. } | SandboxError::Phase { .. } => {
-                Self::Asked(error.to_string())
+            SandboxError::NameInUse { name, .. } => Self::NameInUse(name),
+            SandboxError::NotFound(_) | SandboxError::Phase { .. } => {
+                Self::InvalidArguments(error.to_string())
             }
             error => Self::Host { what: "using the sandbox", reason: error.to_string() },
         }
@@ -65,6 +69,10 @@ impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
         match error {
             StartError::Sandbox(error) => error.into(),
+            // Each is about what the call names, and about what is inside.
+            StartError::Workdir { .. } => Self::InvalidArguments(format!(
+                "`cwd`: {error}; it is a directory in the sandbox that commands may enter, and without it they start in the working directory"
+            )),
             error => Self::Host { what: "running the command", reason: error.to_string() },
         }
     }
@@ -74,14 +82,15 @@ impl From<JobError> for Failure {
     fn from(error: JobError) -> Self {
         match error {
             JobError::Start(error) => error.into(),
-            error => Self::Asked(error.to_string()),
+            JobError::Cancelled | JobError::Ended => Self::Cancelled,
+            error => Self::InvalidArguments(error.to_string()),
         }
     }
 }
 
 impl From<PathError> for Failure {
     fn from(error: PathError) -> Self {
-        Self::Asked(error.to_string())
+        Self::InvalidArguments(error.to_string())
     }
 }
 

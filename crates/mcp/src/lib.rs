@@ -15,7 +15,7 @@ mod tools;
 mod transport;
 
 pub use self::failure::Failure;
-pub use self::program::{Make, Program, ReadSecrets, Remove};
+pub use self::program::{Made, Make, Program, ReadSecrets, Remove};
 pub use self::tools::definitions;
 pub use self::transport::http::{self, HttpOptions};
 pub use self::transport::stdio;

@@ -3,15 +3,23 @@
 use std::time::Duration;
 
 use policy::plan::Plan;
-use sandbox::Sandbox;
+use sandbox::provider::launch::Lifeline;
 use sandbox::secrets::SecretValue;
+use sandbox::{Attachment, Sandbox};
 
 use crate::failure::Failure;
 
-/// Makes a sandbox from a plan, or makes one again that has ended.
-pub type Make = dyn Fn(&Plan) -> Result<Sandbox, Failure> + Send + Sync;
+/// A sandbox that was made.
+pub struct Made {
+    pub sandbox: Sandbox,
+    /// What it lives by, where it is attached to this process.
+    pub lifeline: Option<Lifeline>,
+}
 
-/// Removes a sandbox, and moves aside what its commands have made that would run on the host; returns what was moved, as paths inside.
+/// Makes a sandbox from a plan.
+pub type Make = dyn Fn(&Plan, Attachment) -> Result<Made, Failure> + Send + Sync;
+
+/// Removes a sandbox, which somebody else may have removed before, and moves aside what its commands have made that would run on the host; returns what was moved, as paths inside.
 pub type Remove = dyn Fn(&Sandbox, Duration) -> Result<Vec<String>, Failure> + Send + Sync;
 
 /// Reads the values of the secrets of a plan, by variable.

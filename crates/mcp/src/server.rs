@@ -1,6 +1,7 @@
 //! What a client asks for, and what it is answered. The protocol itself is rmcp's.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,13 +15,13 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use sandbox::shell::Cancel;
 
-use crate::admission::{Admission, Lane};
+use crate::admission::{Admission, Queue};
 use crate::failure::Failure;
 use crate::resources;
 use crate::session::Session;
 use crate::tools::{self, Answer, Row};
 
-/// How often a client that wants to know is told that a call goes on.
+/// How often a client that wants to know is notified that a call goes on.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 /// The server, for one client.
@@ -45,15 +46,15 @@ impl Server {
         Self { session, admission }
     }
 
-    /// Runs something on a thread that may wait. It is told to end when the client does not want it any more, and its end is waited for.
+    /// Runs something on a thread that may wait. It is to end when the client does not want it any more, and its end is waited for.
     async fn run<T: Send + 'static>(
         &self,
-        lane: Lane,
+        queue: Queue,
         context: &RequestContext<RoleServer>,
         work: impl FnOnce(&Session, &Cancel) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let permit = tokio::select! {
-            permit = self.admission.enter(lane) => permit?,
+            permit = self.admission.enter(queue) => permit?,
             () = context.ct.cancelled() => return Err(Failure::Cancelled),
         };
         let cancel = Cancel::new().map_err(Failure::host("beginning the call"))?;
@@ -67,6 +68,8 @@ impl Server {
         let token = context.meta.get_progress_token();
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS, PROGRESS);
         let mut is_cancelled = false;
+        // A client that does not read must not keep its call from being cancelled.
+        let mut notifying: Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = None;
         loop {
             tokio::select! {
                 ended = &mut task => {
@@ -77,8 +80,12 @@ impl Server {
                     is_cancelled = true;
                     cancel.raise();
                 }
-                _ = ticks.tick(), if token.is_some() && !is_cancelled => {
-                    progress(context, token.as_ref(), began.elapsed()).await;
+                () = async { match &mut notifying {
+                    Some(notifying) => notifying.await,
+                    None => std::future::pending().await,
+                } } => notifying = None,
+                _ = ticks.tick(), if notifying.is_none() && !is_cancelled => {
+                    notifying = token.clone().map(|token| Box::pin(notify_progress(context, token, began.elapsed())) as _);
                 }
             }
         }
@@ -90,16 +97,15 @@ impl Server {
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<Answer, Failure> {
-        self.run(row.lane, context, move |session, cancel| (row.run)(session, cancel, arguments)).await
+        self.run(row.queue, context, move |session, cancel| (row.run)(session, cancel, arguments)).await
     }
 }
 
-/// Tells the client that a call goes on.
-async fn progress(context: &RequestContext<RoleServer>, token: Option<&ProgressToken>, elapsed: Duration) {
-    let Some(token) = token else { return };
+/// Notifies the client that a call goes on.
+async fn notify_progress(context: &RequestContext<RoleServer>, token: ProgressToken, elapsed: Duration) {
     let seconds = elapsed.as_secs();
     let params = ProgressNotificationParam {
-        progress_token: token.clone(),
+        progress_token: token,
         progress: elapsed.as_secs_f64(),
         total: None,
         message: Some(format!("it has run for {seconds} s")),
@@ -184,7 +190,7 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResult, ErrorData> {
         let uri = request.uri.clone();
         let read = self
-            .run(Lane::Command, &context, move |session, _| resources::read(session, &uri).transpose())
+            .run(Queue::Command, &context, move |session, _| resources::read(session, &uri).transpose())
             .await;
         match read {
             Ok(Some(contents)) => Ok(ReadResourceResult { contents: vec![contents] }),

@@ -8,6 +8,7 @@ pub(crate) mod token;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sandbox::host::left;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::admission::{COMMANDS, QUICK};
@@ -16,7 +17,7 @@ use crate::session::Session;
 /// The longest message that is read.
 const MOST_MESSAGE: usize = 4 << 20;
 
-/// How long the rest may take when the server ends: calls that were told to end, and sandboxes that are removed.
+/// How long the rest may take when the server ends: calls that are to end, and sandboxes that are removed.
 const ENDING: Duration = Duration::from_secs(30);
 
 /// Makes the threads of a server: two speak the protocol, and so many wait for sandboxes as calls may run at once, with some for streams and for sessions
@@ -34,4 +35,13 @@ fn runtime() -> std::io::Result<Runtime> {
 async fn end(session: Arc<Session>) {
     // It fails where the runtime ends, which waits for it.
     let _ = tokio::task::spawn_blocking(move || session.end()).await;
+}
+
+/// Collects what has ended of sandboxes that were made here: PID 1 and its sidecars are children of this process, which lives on.
+async fn collect_children() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut ended) = signal(SignalKind::child()) else { return };
+    while ended.recv().await.is_some() {
+        left::collect();
+    }
 }

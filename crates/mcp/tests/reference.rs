@@ -15,11 +15,21 @@ fn kind(schema: &Value) -> String {
     if let Some(alternatives) = schema["anyOf"].as_array() {
         return alternatives.iter().map(kind).collect::<Vec<_>>().join(" or ");
     }
+    // What an enumeration allows, each with its description or without.
+    let alternatives = schema["oneOf"].as_array().into_iter().flatten().map(|one| &one["const"]);
+    let allowed = schema["enum"].as_array().into_iter().flatten().chain(alternatives);
+    let allowed: Vec<_> = allowed
+        .filter(|value| !value.is_null())
+        .map(|value| format!("`{}`", value.as_str().unwrap()))
+        .collect();
+    if !allowed.is_empty() {
+        return allowed.join(", ");
+    }
     match &schema["type"] {
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
         Value::String(text) if text == "array" => format!("array of {}", kind(&schema["items"])),
         Value::String(text) => text.clone(),
-        _ => "any".to_owned(),
+        _ => panic!("a field of no known type: {schema:#}"),
     }
 }
 

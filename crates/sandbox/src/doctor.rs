@@ -144,7 +144,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
                 StartError::Layer { remedy, .. } | StartError::Refused { remedy, .. } => Some(remedy.clone()),
                 StartError::Step { remedy, .. } => remedy.clone(),
                 StartError::Engine(error) => error.remedy(),
-                StartError::Secret(_) | StartError::Sandbox(_) => None,
+                StartError::Secret(_) | StartError::Sandbox(_) | StartError::Workdir { .. } => None,
             };
             Err(DoctorFailure { message: error.to_string(), fix })
         }

@@ -11,6 +11,7 @@ pub(crate) mod follow;
 mod guard;
 pub mod identity;
 pub(crate) mod init_program;
+pub mod left;
 pub mod links;
 pub mod make;
 pub(crate) mod pipe;

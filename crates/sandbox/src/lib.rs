@@ -58,6 +58,8 @@ pub mod shell;
 pub mod state;
 pub mod tools;
 
+pub use confine::protocol::{Attachment, EndCause};
+
 pub use self::provider::create::Caller;
 pub use self::session::outcome::{End, Notice, Outcome};
 pub use self::session::staying::spawn::{Command, RunningCommand};

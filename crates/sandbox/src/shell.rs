@@ -1,20 +1,17 @@
 //! The shell tool: one command in a sandbox that stays, as an agent asks for it, with bounded output, a deadline, and the way to cancel it.
 
 use std::ffi::OsString;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use policy::rules::limits::Bytes;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 
-use crate::host::capture::{Capture, Excess, Progress};
 use crate::secrets::SecretValue;
 use crate::session::error::StartError;
-use crate::session::outcome::{End, Outcome, Output};
-use crate::session::staying::spawn::{Command, RunningCommand};
+use crate::session::outcome::{End, Output};
+use crate::session::staying::attend::Wanted;
+use crate::session::staying::spawn::Command;
 use crate::state::sandboxes::StayingSandbox;
 
 pub use self::cancel::Cancel;
@@ -75,6 +72,14 @@ pub enum ShellEnd {
 }
 
 impl ShellEnd {
+    /// Makes it of the end of a command that was attended to.
+    fn of(end: End, wanted: Wanted) -> Self {
+        match wanted {
+            Wanted::ToItsEnd => Self::Ended(end),
+            Wanted::NoMore => Self::Cancelled,
+        }
+    }
+
     /// Returns the exit status, as shells have it; `None` where it has none of its own.
     pub fn exit_code(&self) -> Option<u8> {
         match self {
@@ -138,11 +143,13 @@ pub fn run(
 ) -> Result<ShellOutcome, StartError> {
     let limit = Bytes(request.output_bytes);
     let (command, stdin) = request.command(sandbox);
-    let running = sandbox.spawn(command)?;
-    let (end, outcome) = attend(running, &stdin, limit, cancel)?;
-    let Some(Output { stdout, stderr }) = outcome.output else {
-        return Err(StartError::step("reading the output of the command")(io::ErrorKind::InvalidData.into()));
-    };
+    let mut running = sandbox.spawn(command)?;
+    let mut output = Output::default();
+    let (end, wanted) = running
+        .attend(&stdin, Some(cancel.as_fd()), &mut |stream, piece| output.add(stream, piece, limit))?;
+    let outcome = running.outcome(end, None);
+    let Output { stdout, stderr } = output;
+    let end = ShellEnd::of(outcome.end, wanted);
     let note = match &end {
         ShellEnd::Ended(end) => note(&sandbox.record.plan, end, &stdout.bytes, &stderr.bytes),
         ShellEnd::Cancelled => None,
@@ -157,81 +164,12 @@ pub fn run(
     })
 }
 
-/// Feeds a command, reads what it writes, and waits for its end.
-fn attend(
-    mut running: RunningCommand,
-    stdin: &[u8],
-    limit: Bytes,
-    cancel: &Cancel,
-) -> Result<(ShellEnd, Outcome), StartError> {
-    let reading = StartError::step("reading the output of the command");
-    let streams = [running.stdout.take(), running.stderr.take()];
-    let [stdout, stderr] =
-        streams.map(|stream| Capture::of(stream.map(OwnedFd::from), limit, Excess::Dropped));
-    let mut captures = [stdout.map_err(reading)?, stderr.map_err(reading)?];
-    let mut input = running.stdin.take();
-    if let Some(input) = &input {
-        rustix::io::ioctl_fionbio(input, true).map_err(|errno| reading(errno.into()))?;
-    }
-    let mut unwritten = stdin;
-    let mut is_cancelled = false;
-    loop {
-        if unwritten.is_empty() {
-            input = None;
-        }
-        let mut ready = vec![PollFd::from_borrowed_fd(running.control(), PollFlags::IN)];
-        // Raised, it stays readable.
-        let wanted = if is_cancelled { PollFlags::empty() } else { PollFlags::IN };
-        ready.push(PollFd::from_borrowed_fd(cancel.as_fd(), wanted));
-        ready.extend(
-            captures
-                .iter()
-                .filter_map(Capture::pipe)
-                .map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)),
-        );
-        ready.extend(input.iter().map(|input| PollFd::from_borrowed_fd(input.as_fd(), PollFlags::OUT)));
-        match poll(&mut ready, running.has_ended().then_some(&NOW)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(reading(errno.into())),
-        }
-        let has_event = !ready[0].revents().is_empty() || running.has_ended();
-        let wants_end = !is_cancelled && !ready[1].revents().is_empty();
-        drop(ready);
-        if wants_end {
-            is_cancelled = true;
-            running.kill()?;
-        }
-        if let Some(file) = &input {
-            match rustix::io::write(file, unwritten) {
-                Ok(written) => unwritten = &unwritten[written..],
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                // It reads no more.
-                Err(_) => unwritten = &[],
-            }
-        }
-        let end = if has_event { running.on_event()? } else { None };
-        for capture in &mut captures {
-            // After the end, what is there is read, and what others may still write is not waited for.
-            while capture.on_ready().map_err(reading)? == Progress::Open
-                && end.is_some()
-                && is_readable(capture)
-            {}
-        }
-        if let Some(end) = end {
-            let [stdout, stderr] = captures.map(Capture::finish);
-            let outcome = running.outcome(end, Some(Output { stdout, stderr }));
-            let end = if is_cancelled { ShellEnd::Cancelled } else { ShellEnd::Ended(outcome.end.clone()) };
-            return Ok((end, outcome));
-        }
-    }
-}
-
-/// A deadline that is over.
-const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-
-/// Returns whether something can be read from it, or its end can be seen.
-fn is_readable(capture: &Capture) -> bool {
-    capture.pipe().is_some_and(|pipe| {
-        poll(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::IN)], Some(&NOW)).is_ok_and(|ready| ready > 0)
-    })
+/// Starts a command that goes on by itself, without input and with output that nobody gets; returns how it has ended where it could not be
+/// executed.
+///
+/// # Errors
+///
+/// Those of [`StayingSandbox::spawn`].
+pub fn detach(sandbox: &StayingSandbox, request: ShellRequest) -> Result<Option<End>, StartError> {
+    sandbox.detach(request.command(sandbox).0)
 }

@@ -149,6 +149,11 @@ impl From<StartError> for CommandError {
             StartError::Step { step, remedy, .. } => {
                 (Code::StartFailed, remedy.clone(), json!({ "step": step }))
             }
+            StartError::Workdir { .. } => {
+                let remedy =
+                    "`--workdir` or `[agent] workdir` names a directory inside that the agent may enter";
+                (Code::StartFailed, Some(remedy.to_owned()), json!({ "step": error.to_string() }))
+            }
             StartError::Refused { asked, reason, remedy } => {
                 (Code::PolicyDenied, Some(remedy.clone()), json!({ "requested": asked, "reason": reason }))
             }

@@ -132,7 +132,7 @@ impl Staying {
             ending: None,
             is_paused: false,
         };
-        if staying.stay.attachment == Attachment::Attached {
+        if staying.stay.attachment == Attachment::Attached && first.is_some() {
             // Before the command can say that it runs: whoever has seen it looks for its sandbox.
             staying.note(StayNote::Stays).map_err(failed(Step::Fork))?;
         }
@@ -195,18 +195,19 @@ impl Staying {
 
     /// Serves clients until the sandbox ends. The returned code is the exit status of this process.
     pub(super) fn serve(mut self, mut control: ControlSocket) -> io::Result<u8> {
-        match self.stay.attachment {
-            Attachment::Attached => self.client = Some(control),
-            Attachment::Detached => {
-                // Until the client has noted that there is such a sandbox, this process ends with it: nobody would find it. From then on
-                // it does not, and says so where others look: who is killed in between leaves a sandbox that runs or none.
-                control.send(&Event::Ready, &[])?;
-                let Some(Request::Leave) = control.receive()? else { return Ok(125) };
-                rustix::process::set_parent_process_death_signal(None)?;
-                self.note(StayNote::Stays)?;
-                control.send(&Event::Stays, &[])?;
-                drop(control);
-            }
+        if self.stay.attachment == Attachment::Attached && self.runs_first() {
+            self.client = Some(control);
+        } else {
+            // Until the client has noted that there is such a sandbox, this process ends with it: nobody would find it. From then on
+            // it does not, and says so where others look: who is killed in between leaves a sandbox that runs or none.
+            control.send(&Event::Ready, &[])?;
+            let Some(Request::Leave) = control.receive()? else { return Ok(125) };
+            // That signal follows a thread of the client, which may end before the client does.
+            rustix::process::set_parent_process_death_signal(None)?;
+            self.note(StayNote::Stays)?;
+            control.send(&Event::Stays, &[])?;
+            // An attached one ends when the connection closes, which it does with the client, however that ends.
+            self.client = (self.stay.attachment == Attachment::Attached).then_some(control);
         }
 
         let cause = loop {
@@ -241,6 +242,11 @@ impl Staying {
             EndCause::Command(ending) => ending.exit_code(),
             EndCause::Stopped | EndCause::Idle | EndCause::Aged => 0,
         })
+    }
+
+    /// Returns whether there is a command from the start, or was.
+    fn runs_first(&self) -> bool {
+        self.first.is_some() || self.first_ending.is_some()
     }
 
     /// Writes about this process where others look.

@@ -1,6 +1,7 @@
 //! Arguments that several tools take, and what of them is checked before anything is started.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,10 +17,47 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 /// How many bytes of each stream are returned, unless the call says otherwise.
-const OUTPUT_BYTES: u64 = 50_000;
+const OUTPUT_BYTES: usize = 50_000;
 
 /// The most that a call may ask for.
-pub(super) const MOST_OUTPUT_BYTES: u64 = 1_000_000;
+const MOST_OUTPUT_BYTES: u64 = 1_000_000;
+
+/// The longest that a call may let a command run, in seconds: a day.
+const MOST_TIMEOUT: u64 = 86_400;
+
+/// What a tool takes that takes nothing.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoInput {}
+
+/// Returns a number that was given, or what there is without one.
+pub(super) fn within(
+    name: &str,
+    given: Option<u64>,
+    without: usize,
+    range: RangeInclusive<u64>,
+) -> Result<usize, Failure> {
+    let Some(given) = given else { return Ok(without) };
+    if range.contains(&given) {
+        return Ok(usize::try_from(given).unwrap_or(usize::MAX));
+    }
+    let (least, most) = range.into_inner();
+    Err(Failure::InvalidArguments(format!(
+        "wrong arguments: `{name}` is {given}, and has to be from {least} to {most}"
+    )))
+}
+
+/// Returns how many bytes of each stream are returned, of which there have to be so many at least.
+pub(super) fn output_bytes(given: Option<u64>, least: u64) -> Result<usize, Failure> {
+    within("max_output_bytes", given, OUTPUT_BYTES, least..=MOST_OUTPUT_BYTES)
+}
+
+/// Returns how long a command may run, if the call says so.
+pub(super) fn timeout(given: Option<u64>) -> Result<Option<Duration>, Failure> {
+    let seconds =
+        given.map(|given| within("timeout_seconds", Some(given), 0, 1..=MOST_TIMEOUT)).transpose()?;
+    Ok(seconds.map(|seconds| Duration::from_secs(seconds as u64)))
+}
 
 /// What is to run.
 #[derive(Deserialize, JsonSchema)]
@@ -37,7 +75,8 @@ pub(super) struct Extras {
     pub(super) env: BTreeMap<String, String>,
     pub(super) stdin: Option<String>,
     pub(super) timeout: Option<Duration>,
-    pub(super) output_bytes: Option<u64>,
+    /// The most that is kept of each stream.
+    pub(super) output_bytes: usize,
 }
 
 /// Makes the request for a command, checked.
@@ -57,12 +96,12 @@ pub(super) fn request(
         Script::Argv(argv) => argv,
     };
     if words.first().is_none_or(String::is_empty) {
-        return Err(Failure::Asked(
+        return Err(Failure::InvalidArguments(
             "`command` is empty: it is text for `sh -c`, or a program with its arguments".to_owned(),
         ));
     }
     if words.iter().any(|word| word.contains('\0')) {
-        return Err(Failure::Asked(
+        return Err(Failure::InvalidArguments(
             "`command` has a NUL character, which no argument has; pass such data by `stdin`".to_owned(),
         ));
     }
@@ -70,14 +109,13 @@ pub(super) fn request(
     let cwd = extras.cwd.map(|cwd| start(plan, &cwd)).transpose()?;
     // A limit of the policy stays one.
     let timeout = extras.timeout.into_iter().chain(plan.limits.timeout).min();
-    let output_bytes = extras.output_bytes.unwrap_or(OUTPUT_BYTES).min(MOST_OUTPUT_BYTES);
     Ok(ShellRequest {
         script,
         cwd,
         env: extras.env.into_iter().collect(),
         stdin: extras.stdin.unwrap_or_default().into_bytes(),
         timeout,
-        output_bytes,
+        output_bytes: extras.output_bytes as u64,
         secrets: (session.program.secrets)(plan)?,
     })
 }
@@ -94,12 +132,15 @@ fn check_variables(plan: &Plan, env: &BTreeMap<String, String>) -> Result<(), Fa
             "is no name for a variable: one is not empty and has neither `=` nor NUL"
         } else if value.contains('\0') {
             "has a NUL character, which no value has"
-        } else if plan.secrets.iter().any(|secret| secret.env_var == *name) {
+        } else if plan.credentials().any(|secret| secret.env_var == *name) {
             "is a secret of the sandbox: every command has it already, and it cannot be set"
+        } else if plan.routes.iter().flat_map(|route| &route.variables).any(|variable| variable.name == *name)
+        {
+            "says where the egress proxy adds a credential: every command has it already, and it cannot be set"
         } else {
             continue;
         };
-        return Err(Failure::Asked(format!("`env`: {name:?} {wrong}")));
+        return Err(Failure::InvalidArguments(format!("`env`: {name:?} {wrong}")));
     }
     Ok(())
 }

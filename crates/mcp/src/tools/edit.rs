@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{line, with_notes};
 use super::row::{Effect, Row, schema, with_content};
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::failure::Failure;
 
 /// How many edits one call has at most.
@@ -17,14 +17,14 @@ pub(super) const ROW: Row = Row {
     title: "Edit a file",
     description: "Replaces texts of a file in the sandbox. Each `old` has to match exactly and once; edits are applied in order, and each is looked for in what \
                   the ones before have made. If one does not match, nothing is changed, and the error says how often it matches, or what it nearly matches.",
-    lane: Lane::Quick,
+    queue: Queue::Quick,
     effect: Effect::Edits,
     input: schema::<EditsInput>,
     output: schema::<EditOutput>,
     run: |session, _, arguments| {
         with_content(arguments, |input: EditsInput| {
             if !(1..=MOST).contains(&input.edits.len()) {
-                return Err(Failure::Asked(format!(
+                return Err(Failure::InvalidArguments(format!(
                     "wrong arguments: `edits` has {} elements, and has to have from 1 to {MOST}",
                     input.edits.len()
                 )));
@@ -33,7 +33,7 @@ pub(super) const ROW: Row = Row {
             let edits: Vec<_> = edits.collect();
             let files = session.files(input.sandbox.as_deref())?;
             let edited = files.tools.edit(&input.path, &edits)?;
-            let notice = files.notice.map(str::to_owned);
+            let notice = files.notice;
             let at: Vec<_> = edited.lines.iter().map(ToString::to_string).collect();
             let word = if at.len() == 1 { "line" } else { "lines" };
             let text = format!("edited {} at {word} {}", line(&edited.path), at.join(", "));

@@ -1,6 +1,4 @@
-//! What the tools for files have in common: bounds of numbers, what of a tree is visited, and what is said below an answer.
-
-use std::ops::RangeInclusive;
+//! What the tools for files have in common: what of a tree is visited, and what is said below an answer.
 
 use policy::text::escape;
 use rmcp::model::Content;
@@ -8,22 +6,8 @@ use sandbox::tools::{Bounds, Selection, Stopped};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::arguments::within;
 use crate::failure::Failure;
-
-/// Returns a number that was given, or what there is without one.
-pub(super) fn within(
-    name: &str,
-    given: Option<u64>,
-    without: usize,
-    range: RangeInclusive<u64>,
-) -> Result<usize, Failure> {
-    let Some(given) = given else { return Ok(without) };
-    if range.contains(&given) {
-        return Ok(usize::try_from(given).unwrap_or(usize::MAX));
-    }
-    let (least, most) = range.into_inner();
-    Err(Failure::Asked(format!("wrong arguments: `{name}` is {given}, and has to be from {least} to {most}")))
-}
 
 /// Returns what of a tree is visited.
 pub(super) fn selected(

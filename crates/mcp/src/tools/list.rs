@@ -4,16 +4,17 @@ use sandbox::tools::{ListOptions, Listed, ListedKind, MAX_ENTRIES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::{StoppedOutput, left_out, line, selected, with_notes, within};
+use super::arguments::within;
+use super::files::{StoppedOutput, left_out, line, selected, with_notes};
 use super::row::{Effect, Row, schema, with_content};
-use crate::admission::Lane;
+use crate::admission::Queue;
 
 pub(super) const ROW: Row = Row {
     name: "list",
     title: "List files",
     description: "Lists what is beneath a directory of the sandbox, in the order of the paths. Links are listed and not followed; what is hidden from the \
                   sandbox is not listed.",
-    lane: Lane::Command,
+    queue: Queue::Command,
     effect: Effect::Reads,
     input: schema::<ListInput>,
     output: schema::<ListOutput>,
@@ -30,7 +31,7 @@ pub(super) const ROW: Row = Row {
                 truncated: listing.truncated,
                 stopped: listing.stopped.map(StoppedOutput::from),
                 unreadable: listing.unreadable,
-                notice: files.notice.map(str::to_owned),
+                notice: files.notice,
             };
             let lines: Vec<_> = output.entries.iter().map(EntryOutput::line).collect();
             let text = if lines.is_empty() { "[nothing]".to_owned() } else { lines.join("\n") };

@@ -6,9 +6,10 @@ use policy::rules::verdict::Decision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::{with_notes, within};
+use super::arguments::within;
+use super::files::with_notes;
 use super::row::{Effect, Row, schema, with_content};
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::failure::Failure;
 
 /// The port of a host, unless the call says otherwise.
@@ -19,14 +20,14 @@ pub(super) const ROW: Row = Row {
     title: "Ask what is allowed",
     description: "Answers whether the policy of the sandbox allows something, and by which rule, without trying it: to read, write or list a path, to connect to \
                   a host, or to see a variable. What the policy allows may fail still, because a file is not there or a host does not answer.",
-    lane: Lane::Quick,
+    queue: Queue::Quick,
     effect: Effect::Reads,
     input: schema::<QueryInput>,
     output: schema::<QueryOutput>,
     run: |session, _, arguments| {
         with_content(arguments, |input: QueryInput| {
             if input.port.is_some() && input.ask != Ask::Connect {
-                return Err(Failure::Asked(
+                return Err(Failure::InvalidArguments(
                     "wrong arguments: `port` is for `connect` alone; a path or variable has none".to_owned(),
                 ));
             }
@@ -41,7 +42,7 @@ pub(super) const ROW: Row = Row {
                 Ask::See => query.sees_env(&input.target),
             };
             let decision = verdict.decision.into();
-            let notice = files.notice.map(str::to_owned);
+            let notice = files.notice;
             let content = with_notes(format!("{}: {}", verdict.decision, verdict.rule), notice.clone());
             Ok((QueryOutput { decision, rule: verdict.rule, notice }, content))
         })

@@ -7,9 +7,10 @@ use sandbox::tools::{self, MAX_CHARS, Media, ReadOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::{line, with_notes, within};
+use super::arguments::within;
+use super::files::{line, with_notes};
 use super::row::{Effect, Row, schema, with_content};
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::failure::Failure;
 
 /// The most characters that a call may ask for.
@@ -24,7 +25,7 @@ pub(super) const ROW: Row = Row {
     description: "Reads a file in the sandbox. Text in UTF-8 is returned in parts of at most `max_chars` characters, from `offset` on; PNG, JPEG, GIF and WebP \
                   images and PDF documents are returned as what they are. Any other file is refused. What may not be read is refused with the reason and \
                   with what is allowed.",
-    lane: Lane::Quick,
+    queue: Queue::Quick,
     effect: Effect::Reads,
     input: schema::<ReadInput>,
     output: schema::<ReadOutput>,
@@ -35,7 +36,7 @@ pub(super) const ROW: Row = Row {
                 max_chars: within("max_chars", input.max_chars, MAX_CHARS, 1..=MOST_CHARS)?,
             };
             let files = session.files(input.sandbox.as_deref())?;
-            let notice = files.notice.map(str::to_owned);
+            let notice = files.notice;
             match files.tools.read(&input.path, options)? {
                 tools::Content::Text(text) => Ok(text_output(text, notice)),
                 tools::Content::Media(media) => {
@@ -75,7 +76,7 @@ fn shown(path: &str, media: &Media, notice: Option<&str>) -> Result<Vec<Content>
     let Media { media_type, bytes } = media;
     let size = bytes.len();
     if size > MOST_MEDIA_BYTES {
-        return Err(Failure::Asked(format!(
+        return Err(Failure::InvalidArguments(format!(
             "cannot return `{}`: {size} bytes of {media_type} are too large for a message. Maximum: {MOST_MEDIA_BYTES} bytes. Make a smaller one of it by a command",
             line(path)
         )));

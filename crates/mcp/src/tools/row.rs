@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::failure::Failure;
 use crate::session::Session;
 
@@ -20,7 +20,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(super) title: &'static str,
     pub(super) description: &'static str,
-    pub(crate) lane: Lane,
+    pub(crate) queue: Queue,
     pub(super) effect: Effect,
     pub(super) input: fn() -> JsonObject,
     pub(super) output: fn() -> JsonObject,
@@ -32,6 +32,8 @@ pub(crate) struct Row {
 pub(super) enum Effect {
     /// Nothing.
     Reads,
+    /// Nothing, but what was returned once is not returned again.
+    Takes,
     /// It adds something.
     Adds,
     /// It puts something into the place of something else; the second time that changes nothing.
@@ -57,6 +59,7 @@ impl Row {
     pub(crate) fn definition(&self) -> Tool {
         let (read_only, destructive, idempotent, open) = match self.effect {
             Effect::Reads => (true, false, true, false),
+            Effect::Takes => (true, false, false, false),
             Effect::Adds => (false, false, false, false),
             Effect::Replaces | Effect::Ends => (false, true, true, false),
             Effect::Edits => (false, true, false, false),
@@ -107,7 +110,9 @@ pub(super) fn with_content<I: DeserializeOwned, O: Serialize>(
     run: impl FnOnce(I) -> Result<(O, Vec<Content>), Failure>,
 ) -> Result<Answer, Failure> {
     let input = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-        Failure::Asked(format!("wrong arguments: {error}; the input schema of the tool says what it takes"))
+        Failure::InvalidArguments(format!(
+            "wrong arguments: {error}; the input schema of the tool says what it takes"
+        ))
     })?;
     let (output, content) = run(input)?;
     let structured = serde_json::to_value(output)

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Effect, Row, schema, typed};
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::session::Kept;
 
 pub(super) const ROW: Row = Row {
@@ -12,7 +12,7 @@ pub(super) const ROW: Row = Row {
     title: "Make a sandbox",
     description: "Makes another sandbox, by the same policy as the default one. It shares the shared directories with it, and nothing else. The other tools \
                   take its name. It is removed at the end of this session, unless `keep` is set. The default sandbox needs no call: the first command makes it.",
-    lane: Lane::Command,
+    queue: Queue::Command,
     effect: Effect::Adds,
     input: schema::<CreateInput>,
     output: schema::<CreateOutput>,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::row::{Effect, Row, schema, typed};
 use super::sandbox_list::SandboxOutput;
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::resources::{policy_object, policy_text, report_object};
 
 pub(super) const ROW: Row = Row {
@@ -14,7 +14,7 @@ pub(super) const ROW: Row = Row {
     title: "Show a sandbox",
     description: "Shows a sandbox of this session: what may be read, written and reached in it, its limits, and which layers of isolation are enforced. \
                   Makes the default one where it is not there.",
-    lane: Lane::Command,
+    queue: Queue::Command,
     effect: Effect::Reads,
     input: schema::<InspectInput>,
     output: schema::<InspectOutput>,

@@ -2,10 +2,11 @@
 
 use sandbox::Sandbox;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::arguments::NoInput;
 use super::row::{Effect, Row, schema, typed};
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::failure::Failure;
 use crate::session::Session;
 
@@ -13,12 +14,12 @@ pub(super) const ROW: Row = Row {
     name: "sandbox_list",
     title: "List sandboxes",
     description: "Lists the sandboxes of this session. Others of the same person are not shown and cannot be used.",
-    lane: Lane::Quick,
+    queue: Queue::Quick,
     effect: Effect::Reads,
-    input: schema::<ListInput>,
+    input: schema::<NoInput>,
     output: schema::<ListOutput>,
     run: |session, _, arguments| {
-        typed(arguments, |ListInput {}| {
+        typed(arguments, |NoInput {}| {
             let all = session.all();
             let sandboxes = all.iter().map(|sandbox| SandboxOutput::of(session, sandbox));
             let sandboxes = sandboxes.collect::<Result<Vec<_>, _>>()?;
@@ -32,11 +33,6 @@ pub(super) const ROW: Row = Row {
         })
     },
 };
-
-/// What the tool takes: nothing.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListInput {}
 
 /// What the tool answers.
 #[derive(JsonSchema, Serialize)]

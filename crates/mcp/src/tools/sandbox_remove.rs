@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Effect, Row, schema, typed};
-use crate::admission::Lane;
+use crate::admission::Queue;
 
 /// How long everything inside may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -16,7 +16,7 @@ pub(super) const ROW: Row = Row {
     title: "Remove a sandbox",
     description: "Ends a sandbox of this session and removes it. Files in the shared directories stay, all others are gone. New files there that a program \
                   of the host would execute are moved aside, and the answer names them.",
-    lane: Lane::Command,
+    queue: Queue::Command,
     effect: Effect::Ends,
     input: schema::<RemoveInput>,
     output: schema::<RemoveOutput>,

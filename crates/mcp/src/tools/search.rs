@@ -4,16 +4,17 @@ use sandbox::tools::{Case, FoundFile, FoundLine, LineRole, MAX_LINE_BYTES, MAX_M
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::files::{StoppedOutput, left_out, line, selected, with_notes, within};
+use super::arguments::within;
+use super::files::{StoppedOutput, left_out, line, selected, with_notes};
 use super::row::{Effect, Row, schema, with_content};
-use crate::admission::Lane;
+use crate::admission::Queue;
 
 pub(super) const ROW: Row = Row {
     name: "search",
     title: "Search files",
     description: "Searches the lines of the files beneath a directory of the sandbox, or of one file, for a regular expression in the syntax of the Rust crate \
                   `regex`. Its time is linear in what is searched, whatever the expression says. Binary files are left out.",
-    lane: Lane::Command,
+    queue: Queue::Command,
     effect: Effect::Reads,
     input: schema::<SearchInput>,
     output: schema::<SearchOutput>,
@@ -38,7 +39,7 @@ pub(super) const ROW: Row = Row {
                 stopped: found.stopped.map(StoppedOutput::from),
                 unreadable: found.unreadable,
                 too_large: found.too_large,
-                notice: files.notice.map(str::to_owned),
+                notice: files.notice,
             };
             let lines: Vec<_> = output.files.iter().flat_map(FileOutput::lines).collect();
             let text = if lines.is_empty() { "[no match]".to_owned() } else { lines.join("\n") };

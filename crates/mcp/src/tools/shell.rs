@@ -7,14 +7,14 @@ use sandbox::shell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{CommandInput, Extras, request};
+use super::arguments::{CommandInput, Extras, output_bytes, request, timeout};
 use super::row::{Effect, Row, schema, typed};
 use super::text::{EndOutput, millis, shown};
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::failure::Failure;
 
 /// How long a command may run, unless the call says otherwise.
-const TIMEOUT: u32 = 120;
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(super) const ROW: Row = Row {
     name: "shell",
@@ -23,20 +23,20 @@ pub(super) const ROW: Row = Row {
                   share the files of the sandbox, and nothing else: each starts anew in its working directory. What the sandbox does not allow fails with an \
                   ordinary error; where it is certain that the policy is the reason, `note` says so, and that retrying does not help. For what runs long or \
                   serves others, use `shell_start`.",
-    lane: Lane::Command,
+    queue: Queue::Command,
     effect: Effect::Anything,
     input: schema::<ShellInput>,
     output: schema::<ShellOutput>,
     run: |session, cancel, arguments| {
         typed(arguments, |input: ShellInput| {
-            let found = session.sandbox(input.sandbox.as_deref())?;
             let extras = Extras {
                 cwd: input.cwd,
                 env: input.env,
                 stdin: input.stdin,
-                timeout: Some(Duration::from_secs(input.timeout_seconds.unwrap_or(TIMEOUT).max(1).into())),
-                output_bytes: input.max_output_bytes,
+                timeout: timeout(input.timeout_seconds)?.or(Some(TIMEOUT)),
+                output_bytes: output_bytes(input.max_output_bytes, 0)?,
             };
+            let found = session.sandbox(input.sandbox.as_deref())?;
             let request = request(session, &found.sandbox, input.command, extras)?;
             let outcome = shell::run(&found.sandbox, request, cancel)?;
             if outcome.end == shell::ShellEnd::Cancelled {
@@ -52,7 +52,7 @@ pub(super) const ROW: Row = Row {
             let text = shown(
                 &outcome.stdout,
                 &outcome.stderr,
-                &[&end.line(), memory, note, found.notice.unwrap_or_default()],
+                &[&end.line(), memory, note, found.notice.as_deref().unwrap_or_default()],
             );
             let output = ShellOutput {
                 end,
@@ -66,7 +66,7 @@ pub(super) const ROW: Row = Row {
                 duration_ms: millis(outcome.duration),
                 oom_killed: outcome.oom_killed,
                 note: outcome.note,
-                notice: found.notice.map(str::to_owned),
+                notice: found.notice,
             };
             Ok((output, text))
         })
@@ -86,9 +86,11 @@ pub(super) struct ShellInput {
     env: BTreeMap<String, String>,
     /// What it reads from standard input; without it, there is none
     stdin: Option<String>,
-    /// After how many seconds it is ended, with all that it has started: 120 without this. A shorter limit of the policy stays
-    timeout_seconds: Option<u32>,
+    /// After how many seconds it is ended, with all that it has started, from 1 to 86400: 120 without this. A shorter limit of the policy stays
+    #[schemars(range(min = 1, max = 86_400))]
+    timeout_seconds: Option<u64>,
     /// How many bytes of each stream are returned at most, from the beginning: 50000 without this, and never more than 1000000
+    #[schemars(range(max = 1_000_000))]
     max_output_bytes: Option<u64>,
     /// A sandbox of this session, by name; without it, the default one
     sandbox: Option<String>,

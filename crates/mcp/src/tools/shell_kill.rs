@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Effect, Row, schema, typed};
-use crate::admission::Lane;
+use crate::admission::Queue;
 
 pub(super) const ROW: Row = Row {
     name: "shell_kill",
     title: "End a background job",
     description: "Kills a job with all that it has started. `shell_poll` returns the rest of its output.",
-    lane: Lane::Quick,
+    queue: Queue::Quick,
     effect: Effect::Ends,
     input: schema::<KillInput>,
     output: schema::<KillOutput>,

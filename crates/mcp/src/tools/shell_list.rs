@@ -1,28 +1,26 @@
 //! `shell_list`: lists the jobs of this session.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::arguments::NoInput;
 use super::row::{Effect, Row, schema, typed};
-use super::text::{EndOutput, millis};
-use crate::admission::Lane;
-
-/// How much of a command is shown.
-const SHOWN: usize = 200;
+use super::text::{EndOutput, beginning, millis};
+use crate::admission::Queue;
 
 pub(super) const ROW: Row = Row {
     name: "shell_list",
     title: "List background jobs",
     description: "Lists the jobs of this session: those that run, and those that have ended and whose end was not returned yet.",
-    lane: Lane::Quick,
+    queue: Queue::Quick,
     effect: Effect::Reads,
-    input: schema::<ListInput>,
+    input: schema::<NoInput>,
     output: schema::<ListOutput>,
     run: |session, _, arguments| {
-        typed(arguments, |ListInput {}| {
+        typed(arguments, |NoInput {}| {
             let jobs = session.jobs.list().into_iter().map(|job| JobOutput {
                 job: job.id,
-                command: job.script.chars().take(SHOWN).collect(),
+                command: beginning(&job.script),
                 sandbox: job.sandbox,
                 running: job.end.is_none(),
                 end: job.end.as_ref().map(EndOutput::from),
@@ -35,11 +33,6 @@ pub(super) const ROW: Row = Row {
         })
     },
 };
-
-/// What the tool takes: nothing.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListInput {}
 
 /// What the tool answers.
 #[derive(JsonSchema, Serialize)]

@@ -5,16 +5,16 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::MOST_OUTPUT_BYTES;
+use super::arguments::{output_bytes, within};
 use super::row::{Effect, Row, schema, typed};
 use super::text::{EndOutput, millis, shown};
-use crate::admission::Lane;
+use crate::admission::Queue;
 
-/// How many bytes of each stream are returned, unless the call says otherwise.
-const OUTPUT_BYTES: u64 = 50_000;
+/// The longest that a call waits for something new, in seconds.
+const MOST_WAIT: u64 = 60;
 
-/// The longest that a call waits for something new.
-const MOST_WAIT: u32 = 60;
+/// How many bytes are returned at least: one character.
+const LEAST_OUTPUT_BYTES: u64 = 4;
 
 pub(super) const ROW: Row = Row {
     name: "shell_poll",
@@ -22,16 +22,15 @@ pub(super) const ROW: Row = Row {
     description: "Returns what a job has written since the last call, and how it has ended if it has. With `wait_seconds` it waits until there is \
                   something new. Output that nobody fetches is kept up to 1 MiB for each stream; then the oldest is dropped, and `truncated` says so. \
                   A job is forgotten when its end and all of its output were returned.",
-    lane: Lane::Command,
-    effect: Effect::Reads,
+    queue: Queue::Command,
+    effect: Effect::Takes,
     input: schema::<PollInput>,
     output: schema::<PollOutput>,
     run: |session, cancel, arguments| {
         typed(arguments, |input: PollInput| {
-            let wait = Duration::from_secs(input.wait_seconds.unwrap_or(0).min(MOST_WAIT).into());
-            let most = input.max_output_bytes.unwrap_or(OUTPUT_BYTES).clamp(4, MOST_OUTPUT_BYTES);
-            let report =
-                session.jobs.poll(input.job, usize::try_from(most).unwrap_or(usize::MAX), wait, cancel)?;
+            let wait = within("wait_seconds", input.wait_seconds, 0, 0..=MOST_WAIT)?;
+            let most = output_bytes(input.max_output_bytes, LEAST_OUTPUT_BYTES)?;
+            let report = session.jobs.poll(input.job, most, Duration::from_secs(wait as u64), cancel)?;
             let end = report.end.as_ref().map(EndOutput::from);
             let state = match &end {
                 None => "[it runs]".to_owned(),
@@ -69,8 +68,10 @@ struct PollInput {
     /// The number of the job, as `shell_start` has returned it
     job: u64,
     /// How many seconds to wait for something new, at most 60; without it, none
-    wait_seconds: Option<u32>,
-    /// How many bytes of each stream are returned at most: 50000 without this, and never more than 1000000
+    #[schemars(range(max = 60))]
+    wait_seconds: Option<u64>,
+    /// How many bytes of each stream are returned at most: 50000 without this, and from 4 to 1000000
+    #[schemars(range(min = 4, max = 1_000_000))]
     max_output_bytes: Option<u64>,
 }
 

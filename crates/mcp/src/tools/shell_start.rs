@@ -1,18 +1,17 @@
 //! `shell_start`: starts a command that runs beside others.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use sandbox::Command;
-use sandbox::shell::Script;
+use sandbox::shell::{self, ShellEnd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{CommandInput, Extras, request};
+use super::arguments::{CommandInput, Extras, output_bytes, request, timeout};
 use super::row::{Effect, Row, schema, typed};
 use super::text::EndOutput;
-use crate::admission::Lane;
+use crate::admission::Queue;
 use crate::failure::Failure;
+use crate::session::Found;
 
 pub(super) const ROW: Row = Row {
     name: "shell_start",
@@ -20,59 +19,49 @@ pub(super) const ROW: Row = Row {
     description: "Starts a command in the sandbox and returns at once, with the number of its job. `shell_poll` returns what it writes and how it ends, \
                   `shell_kill` ends it. It ends with this session. With `detach` it is no job: it goes on as long as the sandbox does, what it writes is \
                   gone unless the command itself sends it to a file, and it can be neither polled nor killed by number.",
-    lane: Lane::Quick,
+    queue: Queue::Quick,
     effect: Effect::Anything,
     input: schema::<StartInput>,
     output: schema::<StartOutput>,
     run: |session, _, arguments| {
         typed(arguments, |input: StartInput| {
-            let found = session.sandbox(input.sandbox.as_deref())?;
             let extras = Extras {
                 cwd: input.cwd,
                 env: input.env,
                 stdin: input.stdin,
-                timeout: input.timeout_seconds.map(|seconds| Duration::from_secs(seconds.max(1).into())),
-                output_bytes: None,
+                timeout: timeout(input.timeout_seconds)?,
+                output_bytes: output_bytes(None, 0)?,
             };
             let is_detached = input.detach.unwrap_or(false);
             if is_detached && extras.stdin.is_some() {
-                return Err(Failure::Asked(
+                return Err(Failure::InvalidArguments(
                     "`stdin` with `detach`: such a command has no input; let it read a file".to_owned(),
                 ));
             }
-            let request = request(session, &found.sandbox, input.command, extras)?;
-            let sandbox = found.sandbox.name().to_owned();
+            let Found { sandbox: found, notice } = session.sandbox(input.sandbox.as_deref())?;
+            let request = request(session, &found, input.command, extras)?;
+            let sandbox = found.name().to_owned();
+            let said = |text: String| match &notice {
+                Some(notice) => format!("{text}\n{notice}"),
+                None => text,
+            };
             if is_detached {
-                let argv = match request.script {
-                    Script::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), text],
-                    Script::Argv(argv) => argv,
-                };
-                let mut argv = argv.into_iter();
-                let mut command = Command::new(argv.next().unwrap_or_default()).args(argv);
-                if let Some(cwd) = request.cwd {
-                    command = command.workdir(cwd);
-                }
-                for (name, value) in request.env {
-                    command = command.env(name, value);
-                }
-                for (name, value) in request.secrets {
-                    command = command.secret(name, value);
-                }
-                if let Some(timeout) = request.timeout {
-                    command = command.timeout(timeout);
-                }
-                return match found.sandbox.detach(command)? {
+                return match shell::detach(&found, request)? {
                     None => {
-                        Ok((StartOutput { job: None, sandbox }, "started; it goes on by itself".to_owned()))
+                        let text = said("started; it goes on by itself".to_owned());
+                        Ok((StartOutput { job: None, sandbox, notice }, text))
                     }
                     Some(end) => {
-                        let end = EndOutput::from(&sandbox::shell::ShellEnd::Ended(end));
-                        Err(Failure::Asked(end.reason.unwrap_or_else(|| "it has ended already".to_owned())))
+                        let end = EndOutput::from(&ShellEnd::Ended(end));
+                        Err(Failure::InvalidArguments(
+                            end.reason.unwrap_or_else(|| "it has ended already".to_owned()),
+                        ))
                     }
                 };
             }
-            let job = session.jobs.start(&found.sandbox, request)?;
-            Ok((StartOutput { job: Some(job), sandbox }, format!("started job {job}")))
+            let job = session.jobs.start(&found, request)?;
+            let text = said(format!("started job {job}"));
+            Ok((StartOutput { job: Some(job), sandbox, notice }, text))
         })
     },
 };
@@ -90,9 +79,10 @@ struct StartInput {
     env: BTreeMap<String, String>,
     /// What it reads from standard input; without it, there is none
     stdin: Option<String>,
-    /// After how many seconds it is ended, with all that it has started; without it, the limit of the policy, if there is one
-    timeout_seconds: Option<u32>,
-    /// Let it go on when this session ends
+    /// After how many seconds it is ended, with all that it has started, from 1 to 86400; without it, the limit of the policy, if there is one
+    #[schemars(range(min = 1, max = 86_400))]
+    timeout_seconds: Option<u64>,
+    /// Start it as no job: it goes on until it ends or its sandbox does, and can be neither polled nor killed
     detach: Option<bool>,
     /// A sandbox of this session, by name; without it, the default one
     sandbox: Option<String>,
@@ -105,4 +95,6 @@ struct StartOutput {
     job: Option<u64>,
     /// The sandbox that it runs in
     sandbox: String,
+    /// What has happened to the sandbox that one should know
+    notice: Option<String>,
 }

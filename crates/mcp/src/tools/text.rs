@@ -7,6 +7,9 @@ use sandbox::shell::{ShellEnd, ShellText};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// How many characters of a command are shown.
+const SHOWN: usize = 200;
+
 /// How a command has ended.
 #[derive(JsonSchema, Serialize)]
 pub(super) struct EndOutput {
@@ -23,8 +26,8 @@ pub(super) struct EndOutput {
 impl From<&ShellEnd> for EndOutput {
     fn from(end: &ShellEnd) -> Self {
         let reason = match end {
-            ShellEnd::Ended(End::NotFound(command)) => Some(format!("{command}: no such command in the sandbox")),
-            ShellEnd::Ended(End::NotExecutable(command, reason)) => Some(format!("{command}: cannot be executed: {reason}")),
+            ShellEnd::Ended(End::NotFound(command)) => Some(format!("{}: no such command in the sandbox", beginning(command))),
+            ShellEnd::Ended(End::NotExecutable(command, reason)) => Some(format!("{}: cannot be executed: {reason}", beginning(command))),
             ShellEnd::Ended(End::TimedOut(limit)) => Some(format!("it ran longer than {}", seconds(*limit))),
             ShellEnd::Ended(End::Unprotected(_) | End::Shown(_)) => {
                 Some("a program of the host has changed what the sandbox protects, and everything inside was ended".to_owned())
@@ -68,6 +71,12 @@ pub(super) fn shown(stdout: &ShellText, stderr: &ShellText, rest: &[&str]) -> St
     }
     parts.extend(rest.iter().filter(|part| !part.is_empty()).map(|part| (*part).to_owned()));
     if parts.is_empty() { "[no output]".to_owned() } else { parts.join("\n") }
+}
+
+/// Returns the beginning of a text that the call has given: an answer does not repeat a megabyte of it.
+pub(super) fn beginning(text: &str) -> String {
+    let shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() { shown + "…" } else { shown }
 }
 
 /// Returns a duration in milliseconds.

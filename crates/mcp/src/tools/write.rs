@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{line, with_notes};
 use super::row::{Effect, Row, schema, with_content};
-use crate::admission::Lane;
+use crate::admission::Queue;
 
 pub(super) const ROW: Row = Row {
     name: "write",
@@ -13,7 +13,7 @@ pub(super) const ROW: Row = Row {
     description: "Writes a text file in the sandbox, as a whole: readers see the old content or the new one. Missing directories are made, and a file that is \
                   there keeps its permissions. To change a part of a file, use `edit`. What may not be written is refused with the reason and with what is \
                   allowed.",
-    lane: Lane::Quick,
+    queue: Queue::Quick,
     effect: Effect::Replaces,
     input: schema::<WriteInput>,
     output: schema::<WriteOutput>,
@@ -21,7 +21,7 @@ pub(super) const ROW: Row = Row {
         with_content(arguments, |input: WriteInput| {
             let files = session.files(input.sandbox.as_deref())?;
             let written = files.tools.write(&input.path, input.content.as_bytes())?;
-            let notice = files.notice.map(str::to_owned);
+            let notice = files.notice;
             let done = if written.created { "created" } else { "replaced" };
             let text = format!("{done} {}, {} bytes", line(&written.path), written.bytes);
             let content = with_notes(text, notice.clone());

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, Limited, combinators::BoxBody};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -21,15 +21,17 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use self::deadline_stream::DeadlineStream;
 use self::events::Events;
 use self::headers::{NameList, Refusal};
 use self::session::{Pending, Sessions};
-use super::inbound::{Step, VERSIONS, error_object};
+use super::inbound::{Inbound, Step, VERSIONS, error_object};
 use super::stdio::signalled;
 use super::token::Token;
-use super::{ENDING, MOST_MESSAGE, runtime};
+use super::{ENDING, MOST_MESSAGE, collect_children, runtime};
 use crate::program::Program;
 
+mod deadline_stream;
 mod events;
 mod headers;
 mod session;
@@ -46,7 +48,7 @@ const VERSION: &str = "mcp-protocol-version";
 /// How many connections there are at once. Others wait to be accepted.
 const MOST_CONNECTIONS: usize = 512;
 
-/// How long a client may take to send the head of a request, and then its body.
+/// How long a client may take to send the head of a request, and then its body, and to take what is written next.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 type Body = BoxBody<Bytes, Infallible>;
@@ -79,6 +81,7 @@ pub fn serve(program: Program, options: HttpOptions, bound: impl FnOnce(SocketAd
         let listener = TcpListener::bind(options.address).await?;
         let address = listener.local_addr()?;
         bound(address);
+        tokio::spawn(collect_children());
         let sessions = Arc::new(Sessions::new(Arc::new(program)));
         let shared = Arc::new(Shared {
             token: options.token,
@@ -115,7 +118,8 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>) {
             let mut server = http1::Builder::new();
             server.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10);
             // A client that has gone is nobody's business any more.
-            let _ = server.serve_connection(TokioIo::new(stream), service).await;
+            let stream = TokioIo::new(DeadlineStream::new(stream, PATIENCE));
+            let _ = server.serve_connection(stream, service).await;
         });
     }
 }
@@ -130,7 +134,7 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
             ),
             Refusal::Origin => (StatusCode::FORBIDDEN, "pages of that Origin may not use this server"),
         };
-        return text(status, why);
+        return last(text(status, why));
     }
     let shown = headers.get(hyper::header::AUTHORIZATION).map(HeaderValue::as_bytes);
     if !shown.is_some_and(|shown| shared.token.is_in(shown)) {
@@ -139,7 +143,7 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
             "the token of this server is wanted, as `Authorization: Bearer TOKEN`",
         );
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return response;
+        return last(response);
     }
     if request.uri().path() != PATH {
         return text(StatusCode::NOT_FOUND, "there is nothing here; the server is at /mcp");
@@ -198,9 +202,12 @@ async fn post(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
         Ok(Err(_)) => return text(StatusCode::BAD_REQUEST, "the body of the request cannot be read"),
         Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body of the request has not come"),
     };
-    let (session, is_new) = match session_id(&head.headers) {
+    let (session, step, is_new) = match session_id(&head.headers) {
         Some(id) => match shared.sessions.find(id) {
-            Some(session) => (session, false),
+            Some(session) => {
+                let step = session.accept(&body);
+                (session, step, false)
+            }
             None => {
                 return text(
                     StatusCode::NOT_FOUND,
@@ -208,10 +215,18 @@ async fn post(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
                 );
             }
         },
-        None if is_initialize(&body) => match shared.sessions.begin() {
-            Ok(session) => (session, true),
-            Err(why) => return text(StatusCode::SERVICE_UNAVAILABLE, &why.to_string()),
-        },
+        None if is_initialize(&body) => {
+            let mut inbound = Inbound::default();
+            match inbound.accept(&body) {
+                // One that cannot begin takes the place of no other.
+                step @ Step::Deliver(_) => match shared.sessions.begin(inbound) {
+                    Ok(session) => (session, step, true),
+                    Err(why) => return text(StatusCode::SERVICE_UNAVAILABLE, &why.to_string()),
+                },
+                Step::Answer(value) => return json(answer_status(&value), &value),
+                Step::Nothing => return empty(StatusCode::ACCEPTED),
+            }
+        }
         None => {
             return text(
                 StatusCode::BAD_REQUEST,
@@ -219,11 +234,8 @@ async fn post(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
             );
         }
     };
-    let mut response = match session.accept(&body) {
-        Step::Answer(value) => {
-            let status = if value["id"].is_null() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-            json(status, &value)
-        }
+    let mut response = match step {
+        Step::Answer(value) => json(answer_status(&value), &value),
         Step::Nothing => empty(StatusCode::ACCEPTED),
         Step::Deliver(messages) => {
             let may_take_long = matches!(messages.last(), Some(JsonRpcMessage::Request(request))
@@ -275,6 +287,11 @@ fn stream(pending: Pending) -> Response<Body> {
     response
 }
 
+/// Returns the status of an error of JSON-RPC, which answers a request or what is none.
+fn answer_status(value: &Value) -> StatusCode {
+    if value["id"].is_null() { StatusCode::BAD_REQUEST } else { StatusCode::OK }
+}
+
 /// Returns whether this may begin a session.
 fn is_initialize(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body)
@@ -291,6 +308,12 @@ fn text(status: StatusCode, message: &str) -> Response<Body> {
 
 fn json(status: StatusCode, value: &Value) -> Response<Body> {
     with_body(status, "application/json", value.to_string().into_bytes())
+}
+
+/// Makes a response the last one of its connection: strangers get no more than one.
+fn last(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 fn empty(status: StatusCode) -> Response<Body> {

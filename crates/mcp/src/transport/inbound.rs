@@ -39,7 +39,7 @@ enum Stage {
     #[default]
     New,
     /// It has asked to begin.
-    Greeted,
+    Initializing,
     Ready,
 }
 
@@ -119,10 +119,10 @@ impl Inbound {
             ));
         }
         match (self.stage, method) {
-            (Stage::New | Stage::Greeted, "ping") => {
+            (Stage::New | Stage::Initializing, "ping") => {
                 return Step::Answer(json!({ "jsonrpc": "2.0", "id": id, "result": {} }));
             }
-            (Stage::New, "initialize") | (Stage::Greeted | Stage::Ready, _) => {}
+            (Stage::New, "initialize") | (Stage::Initializing | Stage::Ready, _) => {}
             (Stage::New, _) => return refuse("the first request has to be `initialize`"),
         }
         if self.stage != Stage::New && method == "initialize" {
@@ -144,8 +144,8 @@ impl Inbound {
         self.in_flight.insert(known_id, Answer::Wanted);
         let mut messages = Vec::new();
         match self.stage {
-            Stage::New => self.stage = Stage::Greeted,
-            Stage::Greeted => {
+            Stage::New => self.stage = Stage::Initializing,
+            Stage::Initializing => {
                 // It is a client that does not say that it has begun, and has.
                 self.stage = Stage::Ready;
                 messages.push(initialized());
@@ -163,9 +163,9 @@ impl Inbound {
             return Step::Nothing;
         };
         match (self.stage, method) {
-            (Stage::Greeted, "notifications/initialized") => self.stage = Stage::Ready,
+            (Stage::Initializing, "notifications/initialized") => self.stage = Stage::Ready,
             (Stage::Ready, _) => {}
-            (Stage::New | Stage::Greeted, _) => return Step::Nothing,
+            (Stage::New | Stage::Initializing, _) => return Step::Nothing,
         }
         if let JsonRpcMessage::Notification(notification) = &message {
             if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {

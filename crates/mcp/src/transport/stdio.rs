@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{RoleServer, serve_server};
 use rmcp::transport::Transport;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
 use super::inbound::{Inbound, Step, error_object};
-use super::{ENDING, MOST_MESSAGE, end, runtime};
+use super::{ENDING, MOST_MESSAGE, collect_children, end, runtime};
 use crate::admission::Admission;
 use crate::program::Program;
 use crate::server::Server;
@@ -40,6 +40,7 @@ pub fn serve(program: Program) -> io::Result<()> {
         if program.is_named { program.plan.name.clone() } else { fresh_name().map_err(io::Error::other)? };
     let session = Arc::new(Session::new(Arc::clone(&program), name));
     runtime.block_on(async {
+        tokio::spawn(collect_children());
         let admission = Admission::default();
         let server = Server::new(Arc::clone(&session), admission);
         let ended = async {
@@ -53,7 +54,8 @@ pub fn serve(program: Program) -> io::Result<()> {
             () = ended => {}
             () = signalled() => {}
         }
-        end(session).await;
+        // What cannot be removed in time ends with this process, and is swept by the next command.
+        let _ = tokio::time::timeout(ENDING, end(session)).await;
     });
     // What reads standard input may wait for ever.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -82,6 +84,8 @@ struct StdioTransport {
     is_too_long: bool,
     /// What has come and was not handed on yet.
     ready: VecDeque<ClientJsonRpcMessage>,
+    /// The answer to what is no request, until there is room to write it; as long as there is none, nothing is read.
+    unsent: Option<Vec<u8>>,
     /// Where input has ended: ends when nobody reads output any more, or that has lasted.
     ending: Option<JoinHandle<()>>,
     output: Option<mpsc::Sender<Vec<u8>>>,
@@ -109,13 +113,13 @@ impl StdioTransport {
     fn open() -> Self {
         let shared = Arc::<Shared>::default();
         let (output, mut lines) = mpsc::channel::<Vec<u8>>(UNWRITTEN);
-        let told = Arc::clone(&shared);
+        let of_writer = Arc::clone(&shared);
         let writer = tokio::spawn(async move {
             let mut stdout = tokio::io::stdout();
             while let Some(line) = lines.recv().await {
                 let written = async { stdout.write_all(&line).await.and(stdout.flush().await) };
                 if written.await.is_err() {
-                    told.gone.notify_one();
+                    of_writer.gone.notify_one();
                     return;
                 }
             }
@@ -125,6 +129,7 @@ impl StdioTransport {
             line: Vec::new(),
             is_too_long: false,
             ready: VecDeque::new(),
+            unsent: None,
             ending: None,
             output: Some(output),
             writer: Some(writer),
@@ -132,12 +137,17 @@ impl StdioTransport {
         }
     }
 
-    /// Writes an answer in its turn, without keeping anybody waiting who reads.
-    fn answer(&self, value: &Value) {
-        let line = format!("{value}\n").into_bytes();
-        if let Some(output) = self.output.clone() {
-            tokio::spawn(async move { output.send(line).await });
-        }
+    /// Keeps an answer to be written before anything else is read.
+    fn answer(&mut self, value: &Value) {
+        self.unsent = Some(format!("{value}\n").into_bytes());
+    }
+
+    /// Hands the answer that is kept to the writer, when that has room. Nothing is lost where this is not waited for to the end.
+    async fn send_answer(&mut self) {
+        let Some(output) = &self.output else { return };
+        // It fails where nobody reads output any more, which is noticed elsewhere.
+        let Ok(room) = output.reserve().await else { return std::future::pending().await };
+        room.send(self.unsent.take().unwrap_or_default());
     }
 
     /// Takes the line that was read.
@@ -145,7 +155,8 @@ impl StdioTransport {
         let line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.is_too_long) {
             let message = format!("a message is {MOST_MESSAGE} bytes long at most");
-            return self.answer(&error_object(&Value::Null, -32600, &message));
+            self.answer(&error_object(&Value::Null, -32600, &message));
+            return;
         }
         if line.trim_ascii().is_empty() {
             return;
@@ -195,7 +206,13 @@ impl Transport<RoleServer> for StdioTransport {
                 let mut line = serde_json::to_vec(&item)?;
                 line.push(b'\n');
                 let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-                output.ok_or_else(gone)?.send(line).await.map_err(|_| gone())?;
+                let output = output.ok_or_else(gone)?;
+                if matches!(item, JsonRpcMessage::Notification(_)) {
+                    // A client that does not read misses it: the next one says more, and nothing else waits for this one.
+                    let _ = output.try_send(line);
+                } else {
+                    output.send(line).await.map_err(|_| gone())?;
+                }
             }
             shared.answered.notify_one();
             Ok(())
@@ -208,6 +225,13 @@ impl Transport<RoleServer> for StdioTransport {
                 return Some(message);
             }
             let shared = Arc::clone(&self.shared);
+            if self.unsent.is_some() {
+                tokio::select! {
+                    () = shared.gone.notified() => return None,
+                    () = self.send_answer() => {}
+                }
+                continue;
+            }
             if let Some(ending) = &mut self.ending {
                 if shared.inbound().is_idle() {
                     return None;

@@ -35,6 +35,9 @@ pub enum TokenError {
         "a token has at least {FEWEST} characters, all of them visible ASCII; remove the file, and a new one is made"
     )]
     Weak,
+    /// It is longer than what is read of it.
+    #[error("a token file has at most {MOST} bytes; remove the file, and a new one is made")]
+    TooLong,
 }
 
 impl Token {
@@ -75,7 +78,10 @@ impl Token {
             return Err(TokenError::Readable(metadata.mode() & 0o777));
         }
         let mut text = Zeroizing::new(String::new());
-        file.take(MOST).read_to_string(&mut text)?;
+        file.take(MOST + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > MOST {
+            return Err(TokenError::TooLong);
+        }
         let token = text.trim_end_matches(['\n', '\r']);
         if token.len() < FEWEST || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(TokenError::Weak);
@@ -124,6 +130,8 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
             assert!(matches!(Token::from_file(&path), Err(TokenError::Weak)), "{text:?}");
         }
+        fs::write(&path, "x".repeat(5000)).unwrap();
+        assert!(matches!(Token::from_file(&path), Err(TokenError::TooLong)), "it is not cut");
     }
 
     #[test]

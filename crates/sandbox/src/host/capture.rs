@@ -53,7 +53,7 @@ pub enum Progress {
 }
 
 /// What was captured of one stream.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Captured {
     /// The first bytes, at most as many as the limit.
     pub bytes: Vec<u8>,
@@ -61,6 +61,16 @@ pub struct Captured {
     pub total: u64,
     /// Whether `bytes` is less than what was written.
     pub truncated: bool,
+}
+
+impl Captured {
+    /// Adds what comes next: what the limit leaves no room for is counted.
+    pub(crate) fn add(&mut self, piece: &[u8], limit: Bytes) {
+        let room = usize::try_from(limit.0).unwrap_or(usize::MAX).saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+        self.total += piece.len() as u64;
+        self.truncated |= room < piece.len();
+    }
 }
 
 impl Capture {

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process_group, pidfd_open};
 
 use super::guard::GroupGuard;
+use super::left;
 use crate::host::capture::{Capture, Captured, Excess, Progress};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
@@ -76,6 +77,10 @@ impl Running {
     /// Leaves it to itself: it goes on without this process.
     pub(crate) fn leave(mut self) {
         self.is_left = true;
+        // Without a descriptor it cannot be collected by a process that lives on, and stays a zombie there.
+        if let Ok(pidfd) = self.pidfd.try_clone() {
+            left::leave(pidfd);
+        }
     }
 
     /// Starts a program of this user's. Root gives it nothing of its own: neither its groups, its capabilities, its open descriptors,

@@ -108,7 +108,7 @@ impl Caller {
             notice,
         })?;
         match launched {
-            Launched::Stays(record) => Ok(sandboxes.find(record.id.as_str())?),
+            Launched::Stays(record, _) => Ok(sandboxes.find(record.id.as_str())?),
             Launched::Ended(outcome) => Err(StartError::step("making the sandbox")(std::io::Error::other(
                 format!("it has ended: {:?}", outcome.end),
             ))),

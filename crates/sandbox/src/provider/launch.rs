@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use confine::protocol::Attachment;
+use confine::protocol::{Attachment, ControlSocket};
 use policy::plan::Plan;
 
 use super::native::early::EarlyInit;
@@ -17,7 +17,7 @@ use crate::session::passed::PassedDescriptor;
 use crate::session::sidecar::SidecarProgram;
 use crate::session::streams::Stdio;
 use crate::state::record::RunId;
-use crate::state::sandboxes::{SandboxRecord, Sandboxes, StayPlan};
+use crate::state::sandboxes::{FirstCommand, SandboxRecord, Sandboxes, StayPlan};
 
 /// One run of a plan, as the caller asks for it.
 pub struct Launch<'a> {
@@ -70,11 +70,13 @@ pub struct StayLaunch<'a> {
 }
 
 impl StayLaunch<'_> {
-    /// Splits what was asked for into a sandbox that outlives this process, and one that ends with it.
+    /// Splits what was asked for into a sandbox that this process leaves, and one whose command it waits for.
     pub(super) fn split(asked: Option<Self>) -> (Option<Self>, Option<Self>) {
-        match asked {
-            Some(stay) if stay.plan.attachment == Attachment::Attached => (None, Some(stay)),
-            stay => (stay, None),
+        match asked.map(|stay| (stay.plan.attachment, stay.plan.command)) {
+            Some((Attachment::Attached, FirstCommand::Run)) => (None, asked),
+            Some((Attachment::Attached, FirstCommand::None) | (Attachment::Detached, _)) | None => {
+                (asked, None)
+            }
         }
     }
 }
@@ -114,7 +116,19 @@ pub enum Launched {
     /// The command has ended, and so has its sandbox.
     Ended(Box<Outcome>),
     /// The sandbox runs, and stays.
-    Stays(Box<SandboxRecord>),
+    Stays(Box<SandboxRecord>, Option<Lifeline>),
+}
+
+/// What a sandbox lives by that ends with whoever has made it: dropped, everything inside ends. So it does when this process ends, however that
+/// does.
+#[derive(Debug)]
+pub struct Lifeline(#[expect(dead_code, reason = "PID 1 sees it close")] ControlSocket);
+
+impl Lifeline {
+    /// Keeps the connection to PID 1 where the sandbox ends with it.
+    pub(super) fn of(stay: StayLaunch<'_>, control: ControlSocket) -> Option<Self> {
+        (stay.plan.attachment == Attachment::Attached).then_some(Self(control))
+    }
 }
 
 impl Launched {

@@ -72,9 +72,9 @@ pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched,
             notice(Notice::Started(report.clone()));
             let pid = i32::try_from(supervisor.child.id()).ok();
             let record = staying::started(new, StartedRecord { pid, report, pool: None }, notice)?;
-            staying::leave(&mut control)?;
+            let lifeline = staying::leave(control, stay)?;
             supervisor.leave();
-            Ok(Launched::Stays(Box::new(record)))
+            Ok(Launched::Stays(Box::new(record), lifeline))
         }
     }
 }

@@ -9,7 +9,7 @@ use policy::plan::{Layer, Plan};
 
 use crate::host::clock::now;
 use crate::host::identity::Identity;
-use crate::provider::launch::StayLaunch;
+use crate::provider::launch::{Lifeline, StayLaunch};
 use crate::session::children::ChildrenProcess;
 use crate::session::egress::EgressProxy;
 use crate::session::error::StartError;
@@ -265,12 +265,15 @@ pub(super) fn started(
     Ok(record)
 }
 
-/// Leaves PID 1, which ends with this process until it has said that it does no more.
-pub(super) fn leave(control: &mut ControlSocket) -> Result<(), StartError> {
+/// Leaves PID 1, which ends with this thread until it has said that it does no more; returns what it ends with from then on, if anything.
+pub(super) fn leave(
+    mut control: ControlSocket,
+    stay: StayLaunch<'_>,
+) -> Result<Option<Lifeline>, StartError> {
     let failed = StartError::step("leaving the sandbox");
     control.send(&Request::Leave, &[]).map_err(failed)?;
     match control.receive::<Event>().map_err(failed)? {
-        Some(Event::Stays) => Ok(()),
+        Some(Event::Stays) => Ok(Lifeline::of(stay, control)),
         Some(_) => Err(failed(io::ErrorKind::InvalidData.into())),
         None => Err(failed(io::ErrorKind::UnexpectedEof.into())),
     }

@@ -1,8 +1,10 @@
 //! Why a command was not started.
 
 use std::io;
+use std::path::PathBuf;
 
 use policy::plan::Layer;
+use policy::text::escape;
 
 use crate::engine::error::EngineError;
 use crate::secrets::SecretError;
@@ -33,6 +35,9 @@ pub enum StartError {
         /// What to do about it, where that is known.
         remedy: Option<String>,
     },
+    /// The command cannot start in the directory that was named, which is one inside.
+    #[error("changing to the working directory {}: {source}", escape::path(path))]
+    Workdir { path: PathBuf, source: io::Error },
     /// The plan asks for what this provider cannot do.
     #[error("{asked}: {reason}")]
     Refused { asked: String, reason: String, remedy: String },

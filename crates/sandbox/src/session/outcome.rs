@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::boundary::detect::finding::Finding;
 use crate::host::capture::Captured;
 use crate::state::pool::PoolStart;
+use crate::state::record::RunId;
 
 /// What happens while a sandbox runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -25,6 +26,13 @@ pub enum Notice {
     Warning(String),
     /// What the agent has made and would run on the host, seen while it runs.
     Detected(Finding),
+    /// What the agent of a run that has ended had made, and was moved aside by a later command; a warning says so to people.
+    MovedAside {
+        run: RunId,
+        /// The shared directory, on the host.
+        boundary: PathBuf,
+        finding: Finding,
+    },
 }
 
 impl Notice {
@@ -98,7 +106,7 @@ pub struct InitIds {
 }
 
 /// What the agent wrote.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Output {
     pub stdout: Captured,
     pub stderr: Captured,

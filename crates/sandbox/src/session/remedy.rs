@@ -117,13 +117,7 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
             "a symbolic link lies on the way to this mount point",
             "remove the link, or choose another guest path",
         ),
-        (Step::Workdir(_), _) => StartError::Step {
-            step: described,
-            source,
-            remedy: Some(
-                "`--workdir` or `[agent] workdir` names a directory inside that the agent may enter".into(),
-            ),
-        },
+        (Step::Workdir(path), _) => StartError::Workdir { path: path.clone(), source },
         _ => StartError::Step { step: described, source, remedy: None },
     }
 }

@@ -1,5 +1,6 @@
 //! Sandboxes that stay: what can be done with one that was made before.
 
+pub(crate) mod attend;
 pub mod control;
 pub mod copy;
 pub mod events;

@@ -4,19 +4,18 @@
 //! dropped, the oldest first, and counted.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::io::Errno;
 
 use super::note::note;
 use super::output::whole;
 use super::{Cancel, ShellEnd, ShellRequest, ShellText};
 use crate::host::capture::Captured;
 use crate::session::error::StartError;
+use crate::session::staying::attend::OutputStream;
 use crate::session::staying::spawn::RunningCommand;
 use crate::state::sandboxes::StayingSandbox;
 
@@ -26,8 +25,11 @@ pub const MOST: usize = 32;
 /// How many bytes of each stream wait to be fetched.
 const BUFFER: usize = 1 << 20;
 
-/// How much is read at once.
-const PIECE: usize = 16 << 10;
+/// How much of the end of a stream is kept for a note.
+const LAST: usize = 16 << 10;
+
+/// How many bytes a character of UTF-8 has at most.
+const LONGEST_CHARACTER: usize = 4;
 
 /// The jobs of one session. Dropped, all of them are killed.
 #[derive(Debug, Default)]
@@ -37,8 +39,19 @@ pub struct Jobs {
 
 #[derive(Debug, Default)]
 struct JobList {
+    stage: Stage,
     jobs: BTreeMap<u64, Arc<Job>>,
+    /// How many are about to start.
+    starting: usize,
     last: u64,
+}
+
+/// Whether jobs can start.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Stage {
+    #[default]
+    Open,
+    Ended,
 }
 
 /// Why nothing can be done with a job.
@@ -54,6 +67,12 @@ pub enum JobError {
         "there are {MOST} jobs already, which is the most; kill one, or fetch the rest of one that has ended"
     )]
     TooMany,
+    /// Whoever has asked does not want to know any more.
+    #[error("cancelled; nothing was fetched")]
+    Cancelled,
+    /// Their session has ended.
+    #[error("the session has ended, and no job can be started in it any more")]
+    Ended,
     #[error(transparent)]
     Start(#[from] StartError),
 }
@@ -114,15 +133,31 @@ struct Stream {
     last: VecDeque<u8>,
 }
 
+impl JobState {
+    fn stream(&mut self, stream: OutputStream) -> &mut Stream {
+        let [stdout, stderr] = &mut self.streams;
+        match stream {
+            OutputStream::Stdout => stdout,
+            OutputStream::Stderr => stderr,
+        }
+    }
+}
+
 impl Stream {
     fn add(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
         let over = self.bytes.len().saturating_sub(BUFFER);
         self.bytes.drain(..over);
         self.dropped += over as u64;
-        self.last.extend(&bytes[bytes.len().saturating_sub(PIECE)..]);
-        let over = self.last.len().saturating_sub(PIECE);
+        self.last.extend(&bytes[bytes.len().saturating_sub(LAST)..]);
+        let over = self.last.len().saturating_sub(LAST);
         self.last.drain(..over);
+    }
+
+    /// Returns whether there is something to take: the beginning of a character is not, while the rest may come.
+    fn has_more(&mut self, is_over: bool) -> bool {
+        let bytes = self.bytes.make_contiguous();
+        !bytes.is_empty() && (is_over || whole(&bytes[..bytes.len().min(LONGEST_CHARACTER)]) > 0)
     }
 
     /// Takes the first bytes, and no part of a character that is not complete yet.
@@ -144,10 +179,7 @@ impl Jobs {
     ///
     /// There are too many, or the command cannot be started.
     pub fn start(&self, sandbox: &StayingSandbox, request: ShellRequest) -> Result<u64, JobError> {
-        // Before anything is started; who starts two at once may have one too many for a moment.
-        if self.lock().jobs.len() >= MOST {
-            return Err(JobError::TooMany);
-        }
+        let place = self.reserve()?;
         let script = match &request.script {
             super::Script::Shell(text) => text.clone(),
             super::Script::Argv(argv) => argv.join(" "),
@@ -167,12 +199,31 @@ impl Jobs {
         let running = sandbox.spawn(command)?;
         let watched = Arc::clone(&job);
         let thread = std::thread::Builder::new().name("job".to_owned());
-        thread.spawn(move || watched.watch(running, &stdin)).map_err(opening)?;
         let mut all = self.lock();
+        if all.stage == Stage::Ended {
+            // Dropped, the command ends.
+            return Err(JobError::Ended);
+        }
+        thread.spawn(move || watched.watch(running, &stdin)).map_err(opening)?;
         all.last += 1;
         let id = all.last;
         all.jobs.insert(id, job);
+        drop(all);
+        drop(place);
         Ok(id)
+    }
+
+    /// Takes the place of a job that is about to start.
+    fn reserve(&self) -> Result<Place<'_>, JobError> {
+        let mut all = self.lock();
+        if all.stage == Stage::Ended {
+            return Err(JobError::Ended);
+        }
+        if all.jobs.len() + all.starting >= MOST {
+            return Err(JobError::TooMany);
+        }
+        all.starting += 1;
+        Ok(Place(self))
     }
 
     /// Fetches what is new of a job: at most so many bytes of each stream. Where there is nothing, it waits for so long, or until `cancel` is raised. A
@@ -184,6 +235,10 @@ impl Jobs {
     pub fn poll(&self, id: u64, most: usize, wait: Duration, cancel: &Cancel) -> Result<JobReport, JobError> {
         let job = self.lock().jobs.get(&id).cloned().ok_or(JobError::NotFound(id))?;
         job.wait(wait, cancel);
+        if cancel.is_raised() {
+            // What was fetched now, nobody would get.
+            return Err(JobError::Cancelled);
+        }
         let report = job.fetch(id, most);
         if report.end.is_some() && !report.has_more {
             self.lock().jobs.remove(&id);
@@ -212,9 +267,11 @@ impl Jobs {
         all.jobs.iter().map(summary).collect()
     }
 
-    /// Kills all of them.
-    pub fn kill_all(&self) {
-        self.lock().jobs.values().for_each(|job| job.kill.raise());
+    /// Kills all of them, and lets no other one start.
+    pub fn end(&self) {
+        let mut all = self.lock();
+        all.stage = Stage::Ended;
+        all.jobs.values().for_each(|job| job.kill.raise());
     }
 
     fn lock(&self) -> MutexGuard<'_, JobList> {
@@ -224,7 +281,16 @@ impl Jobs {
 
 impl Drop for Jobs {
     fn drop(&mut self) {
-        self.kill_all();
+        self.end();
+    }
+}
+
+/// The place of a job that is about to start, until it has or has not.
+struct Place<'a>(&'a Jobs);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.lock().starting -= 1;
     }
 }
 
@@ -241,7 +307,7 @@ impl Job {
     }
 
     /// Says that there is something to fetch.
-    fn tell(&self) {
+    fn notify(&self) {
         let _ = rustix::io::write(&self.news, &1_u64.to_ne_bytes());
     }
 
@@ -258,7 +324,7 @@ impl Job {
         let state = &mut *self.lock();
         let is_over = state.end.is_some();
         let [stdout, stderr] = state.streams.each_mut().map(|stream| stream.take(most, is_over));
-        let has_more = state.streams.iter().any(|stream| !stream.bytes.is_empty());
+        let has_more = state.streams.iter_mut().any(|stream| stream.has_more(is_over));
         if !has_more && !is_over {
             let _ = rustix::io::read(&self.news, &mut [0; 8]);
         }
@@ -279,86 +345,20 @@ impl Job {
 
     /// Reads what the command writes until it has ended.
     fn watch(&self, mut running: RunningCommand, stdin: &[u8]) {
-        let end = self.read_to_end(&mut running, stdin).unwrap_or_else(|_| {
+        let mut take = |stream, piece: &[u8]| {
+            self.lock().stream(stream).add(piece);
+            self.notify();
+        };
+        let attended = running.attend(stdin, Some(self.kill.as_fd()), &mut take);
+        let end = if let Ok((end, wanted)) = attended {
+            ShellEnd::of(running.outcome(end, None).end, wanted)
+        } else {
             // It cannot be watched any more, and so it must not go on.
             let _ = running.kill();
             ShellEnd::Cancelled
-        });
+        };
         self.lock().end = Some((end, self.began.elapsed()));
-        self.tell();
-    }
-
-    fn read_to_end(&self, running: &mut RunningCommand, stdin: &[u8]) -> Result<ShellEnd, StartError> {
-        let failed = StartError::step("reading the output of the command");
-        let mut pipes = [running.stdout.take(), running.stderr.take()];
-        let mut input = running.stdin.take();
-        for file in pipes.iter().flatten().chain(&input) {
-            rustix::io::ioctl_fionbio(file, true).map_err(|errno| failed(errno.into()))?;
-        }
-        let mut unwritten = stdin;
-        let mut is_killed = false;
-        loop {
-            if unwritten.is_empty() {
-                input = None;
-            }
-            let wanted = if is_killed { PollFlags::empty() } else { PollFlags::IN };
-            let mut ready = vec![
-                PollFd::from_borrowed_fd(running.control(), PollFlags::IN),
-                PollFd::from_borrowed_fd(self.kill.as_fd(), wanted),
-            ];
-            ready.extend(
-                pipes.iter().flatten().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)),
-            );
-            ready.extend(input.iter().map(|input| PollFd::from_borrowed_fd(input.as_fd(), PollFlags::OUT)));
-            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            match poll(&mut ready, running.has_ended().then_some(&now)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno.into())),
-            }
-            let has_event = !ready[0].revents().is_empty() || running.has_ended();
-            let wants_end = !is_killed && !ready[1].revents().is_empty();
-            drop(ready);
-            if wants_end {
-                is_killed = true;
-                running.kill()?;
-            }
-            if let Some(file) = &input {
-                match rustix::io::write(file, unwritten) {
-                    Ok(written) => unwritten = &unwritten[written..],
-                    Err(Errno::AGAIN | Errno::INTR) => {}
-                    // It reads no more.
-                    Err(_) => unwritten = &[],
-                }
-            }
-            let end = if has_event { running.on_event()? } else { None };
-            for (at, pipe) in pipes.iter_mut().enumerate() {
-                self.read(at, pipe, end.is_some()).map_err(failed)?;
-            }
-            if let Some(end) = end {
-                let outcome = running.outcome(end, None);
-                return Ok(if is_killed { ShellEnd::Cancelled } else { ShellEnd::Ended(outcome.end) });
-            }
-        }
-    }
-
-    /// Reads what is there of one stream: a bounded number of times, unless it is for the last time.
-    fn read(&self, at: usize, pipe: &mut Option<std::fs::File>, is_last: bool) -> io::Result<()> {
-        let mut reads = 0;
-        let mut piece = [0; PIECE];
-        while let Some(file) = pipe.as_ref().filter(|_| reads < 16 || (is_last && reads < 1024)) {
-            reads += 1;
-            match rustix::io::read(file, &mut piece) {
-                Ok(0) => *pipe = None,
-                Ok(length) => {
-                    self.lock().streams[at].add(&piece[..length]);
-                    self.tell();
-                }
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        Ok(())
+        self.notify();
     }
 }
 
@@ -386,8 +386,11 @@ mod tests {
         assert_eq!((rest.text.as_str(), rest.base64, rest.is_truncated), ("ü", None, false));
         // Half of one, of which the rest may come.
         stream.add(b"\xc3");
+        assert!(!stream.has_more(false), "whoever waits for more waits");
+        assert!(stream.has_more(true));
         assert_eq!(stream.take(9, false).text, "");
         stream.add(b"\xbc");
+        assert!(stream.has_more(false));
         assert_eq!(stream.take(9, false).text, "ü");
     }
 

@@ -70,13 +70,12 @@ pub fn note(plan: &Plan, end: &End, stdout: &[u8], stderr: &[u8]) -> Option<Stri
 
 /// Says what the sandbox allows: paths, and the network.
 pub fn possible(plan: &Plan) -> String {
+    let query = Query::new(plan);
+    let places = query.as_ref().map_or(&[][..], Query::places);
     let of = |mode: Option<BoundaryMode>| {
-        let boundaries =
-            plan.boundaries.iter().filter(|boundary| mode.is_none_or(|mode| boundary.mode == mode));
-        let mut places: Vec<_> =
-            boundaries.map(|boundary| format!("`{}`", escape::path(&boundary.guest))).collect();
-        places.extend(TMPFS_PATHS.iter().filter(|path| **path == "/tmp").map(|path| format!("`{path}`")));
-        places.join(", ")
+        let places = places.iter().filter(|place| mode.is_none_or(|mode| place.mode == mode));
+        let places = places.map(|place| format!("`{}`", escape::path(place.guest.as_path())));
+        places.collect::<Vec<_>>().join(", ")
     };
     format!("readable: {}; writable: {}; {}.", of(None), of(Some(BoundaryMode::ReadWrite)), network(plan))
 }

@@ -18,9 +18,9 @@ pub(crate) enum McpCommand {
     /// It takes what `run` takes. The first command that a client asks for makes its sandbox, which is removed when the client has gone.
     /// Standard output is the client's; everything else is on stderr.
     Serve(Box<Deferred<McpServeArgs>>),
-    /// Enter the server into the configuration of a client
+    /// Add the server to the configuration of a client
     ///
-    /// Shows what changes in the file, and asks. Everything else in the file stays as it is. What follows `--` are flags for `mcp serve`.
+    /// Shows what changes in the file, and asks. Other entries and comments stay. What follows `--` are flags for `mcp serve`.
     Install(McpInstallArgs),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct McpInstallArgs {
     /// The file, where it is not the usual one of the client
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Print what is to be entered, and write nothing
+    /// Print what is to be added, and write nothing
     #[arg(long)]
     pub(crate) print: bool,
     #[command(flatten)]

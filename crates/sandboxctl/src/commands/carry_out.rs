@@ -13,7 +13,7 @@ use sandbox::boundary::detect::finding::lines;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
-use sandbox::provider::launch::{Launch, Launched, StayLaunch};
+use sandbox::provider::launch::{Launch, Launched, Lifeline, StayLaunch};
 use sandbox::provider::native::early::EarlyInit;
 use sandbox::secrets::{self, SecretError, SecretFailure, SecretValue, SourceContext};
 use sandbox::session::attendance::Parent;
@@ -55,8 +55,8 @@ pub(super) struct Stay {
 pub(super) enum Carried {
     /// It has ended, or was only shown.
     Ended(ExitCode),
-    /// Its sandbox stays.
-    Stays(Box<SandboxRecord>),
+    /// Its sandbox stays, in some cases for as long as this process holds its lifeline.
+    Stays(Box<SandboxRecord>, Option<Lifeline>),
 }
 
 /// What a plan is carried out with.
@@ -80,7 +80,7 @@ pub(super) fn carry_out(
 ) -> Result<ExitCode, CommandError> {
     match carry(ui, &mut context, loaded, start, show)? {
         Carried::Ended(code) => Ok(code),
-        Carried::Stays(record) => made(ui, &record, "created"),
+        Carried::Stays(record, _) => made(ui, &record, "created"),
     }
 }
 
@@ -213,6 +213,8 @@ pub(super) fn carry(
                 warn(report::made(&finding));
                 noticed.push(finding.path);
             }
+            // A warning says it, too.
+            Notice::MovedAside { .. } => {}
             Notice::Warning(warning) => match plan.provider {
                 // That there is no isolation is said to a person whether or not they want to hear it, and once: to
                 // programs the report says it, layer by layer.
@@ -226,7 +228,7 @@ pub(super) fn carry(
     asker.inspect(|asker| asker.finish());
     let outcome = match started? {
         Launched::Ended(outcome) => *outcome,
-        Launched::Stays(record) => {
+        Launched::Stays(record, lifeline) => {
             if show.report {
                 let report = record.started.as_ref().map(|started| report::table(&started.report));
                 ui::print(report.unwrap_or_default().trim_end());
@@ -237,7 +239,7 @@ pub(super) fn carry(
                     ui.warning(format_args!("the sandbox cannot be started again under sudo: {error}"));
                 }
             }
-            return Ok(Carried::Stays(record));
+            return Ok(Carried::Stays(record, lifeline));
         }
     };
     if let Some(reached) = ending::reached_limit(&outcome.end, &plan.limits) {

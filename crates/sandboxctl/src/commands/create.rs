@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use confine::protocol::Attachment;
 use policy::plan::Plan;
+use sandbox::provider::launch::Lifeline;
 use sandbox::state::plans::Plans;
 use sandbox::state::sandboxes::{FirstCommand, Phase, SandboxError, SandboxRecord, StayPlan, StayingSandbox};
 use serde_json::json;
@@ -31,7 +32,7 @@ pub(crate) fn create(ui: &Ui, context: Context, args: &CreateArgs) -> Result<Exi
 /// Uses a sandbox that is there, if it was made from the same plan.
 fn reuse(ui: &Ui, found: &StayingSandbox, plan: &Plan) -> Result<ExitCode, CommandError> {
     if found.record.stay.attachment == Attachment::Attached {
-        // It ends with somebody else's command.
+        // It ends with somebody else's command, or process.
         let (name, phase) = (found.name().to_owned(), found.phase);
         return Err(SandboxError::NameInUse { name, phase }.into());
     }
@@ -94,7 +95,7 @@ pub(super) fn restart(
     let start = Start { stay: Some(stay), ..Start::default() };
     let show = ShowArgs { dry_run: false, report: false };
     match carry(ui, context, loaded, start, &show)? {
-        Carried::Stays(record) => Ok(record),
+        Carried::Stays(record, _) => Ok(record),
         // What it runs from its start could not be executed, which was said.
         Carried::Ended(code) => Err(CommandError::message(
             Code::StartFailed,
@@ -107,17 +108,19 @@ pub(super) fn restart(
     }
 }
 
-/// Makes a sandbox that waits for commands from a plan that was loaded before, as often as it is wanted, and returns its record.
+/// Makes a sandbox that waits for commands from a plan that was loaded before, and returns its record, with what it lives by where it is attached to
+/// this process. The environment is taken out of the context.
 pub(super) fn make(
     ui: &Ui,
     context: &mut Context,
     plan: &Plan,
     project: Option<PathBuf>,
-) -> Result<Box<SandboxRecord>, CommandError> {
+    attachment: Attachment,
+) -> Result<(Box<SandboxRecord>, Option<Lifeline>), CommandError> {
     let mut loaded = load::recorded(context, plan)?;
     loaded.project = project;
     let stay = StayPlan {
-        attachment: Attachment::Detached,
+        attachment,
         command: FirstCommand::None,
         idle_timeout: plan.lifecycle.idle_timeout,
         max_duration: plan.lifecycle.max_duration,
@@ -125,7 +128,7 @@ pub(super) fn make(
     };
     let start = Start { stay: Some(Stay { plan: stay, replaces: None }), ..Start::default() };
     match carry(ui, context, loaded, start, &ShowArgs { dry_run: false, report: false })? {
-        Carried::Stays(record) => Ok(record),
+        Carried::Stays(record, lifeline) => Ok((record, lifeline)),
         Carried::Ended(code) => Err(CommandError::message(
             Code::StartFailed,
             format_args!("the sandbox was not made: it has ended with {}", code.number()),

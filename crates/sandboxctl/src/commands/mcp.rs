@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::mcp::{Failure, HttpOptions, Program, Token};
+use ::mcp::{Failure, HttpOptions, Made, Program, Token};
 use anyhow::Context as _;
 use policy::plan::Plan;
 use policy::text::escape;
-use sandbox::Sandbox;
 use sandbox::secrets::SecretValue;
 use sandbox::session::outcome::Notice;
+use sandbox::state::sandboxes::SandboxError;
+use sandbox::{Attachment, Sandbox};
 
 use super::carry_out::Sources;
 use super::create;
@@ -56,7 +57,7 @@ fn serve(ui: &Ui, context: Context, args: &McpServeArgs) -> Result<ExitCode, Com
         plan: loaded.plan,
         is_named: args.request.name.is_some(),
         version: env!("CARGO_PKG_VERSION"),
-        make: Box::new(move |plan| making.make(plan)),
+        make: Box::new(move |plan, attachment| making.make(plan, attachment)),
         remove: Box::new(move |sandbox, grace| removing.remove(sandbox, grace)),
         secrets: Box::new(move |plan| reading.secrets(plan)),
         log: Box::new(move |line| logging.ui.warning(line)),
@@ -105,44 +106,50 @@ struct Host {
 }
 
 impl Host {
+    /// Returns the context, with the whole environment: whoever has made a sandbox with it has taken that out.
     fn context(&self) -> MutexGuard<'_, Context> {
         let mut context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
         context.env.clone_from(&self.env);
         context
     }
 
-    fn make(&self, plan: &Plan) -> Result<Sandbox, Failure> {
-        let context = &mut *self.context();
-        let record = create::make(&self.ui, context, plan, self.project.clone())
-            .map_err(|error| failure("making the sandbox", &error))?;
-        let found = sandboxes::open(context).map_err(|error| failure("making the sandbox", &error))?;
-        Ok(found.find(record.id.as_str())?)
+    fn make(&self, plan: &Plan, attachment: Attachment) -> Result<Made, Failure> {
+        let failed = |error: CommandError| failure("making the sandbox", plan, &error);
+        let made = create::make(&self.ui, &mut self.context(), plan, self.project.clone(), attachment);
+        let (record, lifeline) = made.map_err(failed)?;
+        let found = sandboxes::open(&self.context()).map_err(failed)?;
+        Ok(Made { sandbox: found.find(record.id.as_str())?, lifeline })
     }
 
     fn remove(&self, sandbox: &Sandbox, grace: Duration) -> Result<Vec<String>, Failure> {
+        let plan = &sandbox.record.plan;
+        let failed = |error: CommandError| failure("removing the sandbox", plan, &error);
         if sandbox.lives()? {
-            if let Some(warning) = sandbox.stop(grace)?.warning() {
-                self.ui.warning(warning);
+            match sandbox.stop(grace) {
+                Ok(recorded) => recorded.warning().into_iter().for_each(|warning| self.ui.warning(warning)),
+                // Somebody else was faster.
+                Err(_) if !sandbox.lives()? => {}
+                Err(error) => return Err(error.into()),
             }
         }
-        let context = &*self.context();
         let mut moved = Vec::new();
         let mut notice = |notice| match notice {
             Notice::Warning(warning) => self.ui.warning(warning),
-            Notice::Detected(finding) => {
-                self.ui.warning(report::made(&finding));
-                if finding.aside.is_some() {
-                    moved.push(escape::path(&finding.path));
-                }
+            Notice::Detected(finding) => self.ui.warning(report::made(&finding)),
+            Notice::MovedAside { run, boundary, finding } if run == sandbox.record.id => {
+                let shared = plan.boundaries.iter().find(|shared| shared.host == boundary);
+                moved.extend(shared.map(|shared| escape::path(&shared.guest.join(finding.path))));
             }
-            Notice::Started(_) => {}
+            // Of another one.
+            Notice::MovedAside { .. } | Notice::Started(_) => {}
         };
-        sandboxes::clear_up(context, &mut notice).map_err(|error| failure("removing the sandbox", &error))?;
-        let removed = sandboxes::open(context)
-            .map_err(|error| failure("removing the sandbox", &error))?
-            .remove(sandbox);
-        if let Some(warning) = removed?.warning() {
-            self.ui.warning(warning);
+        let context = self.context();
+        sandboxes::clear_up(&context, &mut notice).map_err(failed)?;
+        match sandboxes::open(&context).map_err(failed)?.remove(sandbox) {
+            Ok(recorded) => recorded.warning().into_iter().for_each(|warning| self.ui.warning(warning)),
+            // Somebody else has removed it, or its files went with it.
+            Err(SandboxError::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
         }
         Ok(moved)
     }
@@ -163,10 +170,10 @@ impl Host {
     }
 }
 
-/// Tells a model no more of an error of ours than what it has asked for itself.
-fn failure(what: &'static str, error: &CommandError) -> Failure {
+/// Returns a failure that shows a model no more of an error of ours than what it has asked for itself.
+fn failure(what: &'static str, plan: &Plan, error: &CommandError) -> Failure {
     if error.code == Code::SandboxNameInUse {
-        return Failure::Asked("there is a sandbox of this name already; choose another name".to_owned());
+        return Failure::NameInUse(plan.name.clone());
     }
     let hints: Vec<_> = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
     Failure::Host { what, reason: format!("{:#}{}", error.cause, hints.concat()) }

@@ -7,8 +7,10 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use policy::plan::Plan;
 use policy::text::escape;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sandbox::host::clock::now;
 use sandbox::host::identity::Identity;
+use sandbox::host::left;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
 use sandbox::provider::launch::{Fill, Filled};
@@ -108,7 +110,9 @@ pub(super) fn refill_in_background(plan: &Plan, state: &Path, caller: Identity) 
         // What the caller has left open beside the standard streams is not for it.
         confine::close_from_on_exec(3)?;
         let mut child = command.spawn()?;
-        child.stdin.take().map_or(Ok(()), |mut input| input.write_all(&text))
+        let written = child.stdin.take().map_or(Ok(()), |mut input| input.write_all(&text));
+        left::leave(pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?);
+        written
     };
     // The next sandbox starts cold then, and says so.
     if let Err(error) = start() {

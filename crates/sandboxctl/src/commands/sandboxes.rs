@@ -72,7 +72,8 @@ fn clear_up_after(ui: &Ui, context: &Context) -> Result<(), CommandError> {
     let mut notice = |notice| match notice {
         Notice::Warning(warning) => ui.warning(warning),
         Notice::Detected(finding) => ui.warning(report::made(&finding)),
-        Notice::Started(_) => {}
+        // A warning says it, too.
+        Notice::MovedAside { .. } | Notice::Started(_) => {}
     };
     clear_up(context, &mut notice)
 }

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::client::Client;
+use crate::client::{Client, serve};
 use crate::native;
 
 #[test]
 fn wrong_messages_have_errors_and_the_server_goes_on() {
     let Some(place) = native("wrong messages by MCP") else { return };
-    let mut client = Client::uninitialized(&place, &[]);
+    let mut client = Client::uninitialized(serve(&place, &[]));
     assert_eq!(client.ask("tools/list", json!({}))["error"]["code"], -32600);
     drop(client);
     let mut client = Client::new(&place, &[]);

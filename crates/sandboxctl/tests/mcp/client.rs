@@ -1,7 +1,7 @@
 //! A client that writes lines of JSON and reads them.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Instant;
@@ -10,6 +10,12 @@ use serde_json::{Value, json};
 
 use crate::PATIENCE;
 use crate::place::Place;
+
+/// The command that serves, with these flags.
+pub(crate) fn serve(place: &Place, flags: &[&str]) -> Command {
+    let program = place.path("sandboxctl");
+    place.outside(&[&[program.to_str().unwrap(), "mcp", "serve"], place.provider(), flags].concat())
+}
 
 /// A server on standard streams, and its client.
 pub(crate) struct Client {
@@ -24,7 +30,12 @@ pub(crate) struct Client {
 impl Client {
     /// Starts a server with these flags, and initializes it.
     pub(crate) fn new(place: &Place, flags: &[&str]) -> Self {
-        let mut client = Self::uninitialized(place, flags);
+        Self::of(serve(place, flags))
+    }
+
+    /// Starts a server, and initializes it.
+    pub(crate) fn of(command: Command) -> Self {
+        let mut client = Self::uninitialized(command);
         let begun = client.ask("initialize", json!({
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } }));
         assert_eq!(begun["result"]["protocolVersion"], "2025-06-18", "{begun:#}");
@@ -32,11 +43,8 @@ impl Client {
         client
     }
 
-    /// Starts a server with these flags.
-    pub(crate) fn uninitialized(place: &Place, flags: &[&str]) -> Self {
-        let program = place.path("sandboxctl");
-        let words = [&[program.to_str().unwrap(), "mcp", "serve"], place.provider(), flags].concat();
-        let mut command = place.outside(&words);
+    /// Starts a server.
+    pub(crate) fn uninitialized(mut command: Command) -> Self {
         let mut server =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (input, output) = (server.stdin.take(), server.stdout.take().unwrap());

@@ -205,3 +205,60 @@ fn an_address_that_others_reach_and_a_token_that_others_read_are_refused() {
     place.write("workspace/token", &"x".repeat(40));
     assert!(said(&["--http", "127.0.0.1:0", "--token-file", "token"]).contains("can be read by others"));
 }
+
+#[test]
+fn whoever_has_no_token_gets_one_answer_and_no_more() {
+    let Some(place) = native("pipelining of MCP over HTTP") else { return };
+    let server = Server::new(&place);
+    for (head, status) in [
+        (server.headers("").replace(&server.token, "wrong"), "401"),
+        (server.headers("origin: http://evil.example\r\n"), "403"),
+    ] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(crate::PATIENCE)).unwrap();
+        let request = format!("{head}content-length: 0\r\n\r\n");
+        stream.write_all(request.repeat(3).as_bytes()).unwrap();
+        let mut said = Vec::new();
+        // What was not read of it ends the connection with a reset.
+        let _ = stream.read_to_end(&mut said);
+        let said = String::from_utf8(said).unwrap();
+        assert_eq!(said.matches(&format!("HTTP/1.1 {status}")).count(), 1, "{said}");
+        assert!(said.to_lowercase().contains("connection: close"), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_begin_a_session_takes_no_place_of_one() {
+    let Some(place) = native("places of sessions of MCP") else { return };
+    let server = Server::new(&place);
+    for _ in 0..40 {
+        let wrong =
+            server.post("", &json!({ "jsonrpc": "1.0", "id": 1, "method": "initialize", "params": {} }));
+        assert_eq!(wrong.status, 200, "{}", wrong.body);
+        assert!(
+            wrong.message()["error"].is_object() && !wrong.head.contains("mcp-session-id"),
+            "{}",
+            wrong.head
+        );
+    }
+    server.begin();
+}
+
+#[test]
+fn a_session_that_ends_while_its_sandbox_is_made_leaves_nothing() {
+    let Some(place) = native("a session of MCP that ends early") else { return };
+    let server = Server::new(&place);
+    for delay in (0..60).step_by(6) {
+        let session = server.begin();
+        let call = shell(2, "true").to_string();
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let head = server.headers(&format!("mcp-session-id: {session}\r\n"));
+        write!(stream, "{head}content-length: {}\r\n\r\n{call}", call.len()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        let head = server.headers(&format!("mcp-session-id: {session}\r\n")).replace("POST", "DELETE");
+        assert_eq!(server.raw(&head, "").status, 204);
+    }
+    crate::until("sandboxes are left", || crate::listed(&place) == json!([]));
+    drop(server);
+    assert_eq!(crate::listed(&place), json!([]));
+}

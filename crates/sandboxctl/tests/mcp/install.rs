@@ -27,3 +27,35 @@ fn the_change_is_shown_and_nothing_is_written_unless_somebody_agrees() {
     let text = fs::read_to_string(place.home().join(".codex/config.toml")).unwrap();
     assert!(text.starts_with("# mine\n") && text.contains("[mcp_servers.sandbox]"), "{text}");
 }
+
+#[test]
+fn a_file_that_cannot_be_changed_says_why_and_what_to_add_is_printed_all_the_same() {
+    let Some(place) = native("a broken configuration of an MCP client") else { return };
+    place.write("workspace/.mcp.json", "{ broken");
+    let install =
+        |words: &[&str]| ours(&place, &[&["mcp", "install", "--client", "claude-code"], words].concat());
+    let refused = install(&["-y"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is not changed"), "{refused:?}");
+    let printed = install(&["--print"]);
+    assert!(printed.status.success(), "{printed:?}");
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("\"mcpServers\""), "{printed:?}");
+    for name in ["", "two words", "a.b"] {
+        let refused = install(&["--print", "--name", name]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("--name"), "{refused:?}");
+    }
+}
+
+#[test]
+fn the_file_that_a_link_leads_to_is_named_and_changed_and_keeps_its_form() {
+    let Some(place) = native("a linked configuration of an MCP client") else { return };
+    let real = place.write("home/real.json", "\u{feff}{\r\n  \"mcpServers\": {}\r\n}\r\n");
+    std::os::unix::fs::symlink("../home/real.json", place.workspace().join(".mcp.json")).unwrap();
+    let made = ours(&place, &["mcp", "install", "--client", "claude-code", "-y"]);
+    assert!(made.status.success(), "{made:?}");
+    assert!(String::from_utf8_lossy(&made.stderr).contains("home/real.json"), "{made:?}");
+    let text = fs::read_to_string(&real).unwrap();
+    assert!(text.starts_with('\u{feff}') && text.contains("\"sandboxctl\""), "{text}");
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "{text:?}");
+    assert!(fs::symlink_metadata(place.workspace().join(".mcp.json")).unwrap().is_symlink());
+}

@@ -36,7 +36,11 @@ fn sandboxes_are_made_used_stopped_and_removed_and_those_of_others_are_none_of_i
     client.does("sandbox_stop", json!({ "sandbox": "second", "grace_seconds": 0 }));
     client.does("sandbox_remove", json!({ "sandbox": "second" }));
     assert!(client.fails("sandbox_create", json!({ "name": "-bad" })).contains("is no name for a sandbox"));
-    assert!(client.fails("sandbox_create", json!({ "name": "foreign" })).contains("of this name"));
+    assert!(
+        client
+            .fails("sandbox_create", json!({ "name": "foreign" }))
+            .contains("there is a sandbox named \"foreign\" already")
+    );
     // The default one is made again, and that is said.
     client.does("sandbox_stop", json!({}));
     let again = client.does("shell", json!({ "command": "cat /tmp/f" }));

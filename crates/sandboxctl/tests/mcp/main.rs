@@ -4,28 +4,41 @@
 
 mod bad_input;
 mod client;
+mod conformance;
+mod ends;
 mod files;
 mod hang_up;
 mod http;
 mod install;
 mod jobs;
 mod life;
+mod limits;
+mod outside;
 mod shell;
 
+#[expect(dead_code, reason = "servers here are reached by one client alone")]
+#[path = "../network/internet.rs"]
+mod internet;
 #[path = "../support/machine.rs"]
 mod machine;
-#[expect(dead_code, reason = "commands here come by MCP, and not by `run`")]
 #[path = "../support/place.rs"]
 mod place;
 
 use std::process::Output;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::machine::{Caller, Runner, callers, runners};
 use crate::place::Place;
 
 /// How long something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A place of everybody who may have native sandboxes here.
+fn natively(test: &str) -> Vec<Place> {
+    let all = callers(test).into_iter();
+    all.filter(|caller| runners(*caller, test).contains(&Runner::Native)).map(Place::new).collect()
+}
 
 /// A place of somebody who may have native sandboxes here.
 fn native(test: &str) -> Option<Place> {
@@ -51,6 +64,15 @@ fn everywhere(test: &str) -> Vec<Place> {
 fn listed(place: &Place) -> serde_json::Value {
     let output = ours(place, &["ls", "--all", "--format", "json"]);
     serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["sandboxes"].take()
+}
+
+/// Waits until something is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Runs a command of ours.

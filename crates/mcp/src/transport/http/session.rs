@@ -82,8 +82,8 @@ impl Sessions {
         Self { program, admission: Admission::default(), all: Mutex::default(), alive: watch::Sender::new(0) }
     }
 
-    /// Begins a session.
-    pub(super) fn begin(self: &Arc<Self>) -> Result<Arc<HttpSession>, Failure> {
+    /// Begins a session with a client that has sent this.
+    pub(super) fn begin(self: &Arc<Self>, inbound: Inbound) -> Result<Arc<HttpSession>, Failure> {
         let mut all = self.lock();
         if all.len() >= MOST {
             return Err(Failure::Busy("there are as many sessions as the server takes"));
@@ -96,11 +96,7 @@ impl Sessions {
         let session = Arc::new(HttpSession {
             id: id.clone(),
             to_server,
-            state: Mutex::new(State {
-                inbound: Inbound::default(),
-                waiting: HashMap::new(),
-                used: Instant::now(),
-            }),
+            state: Mutex::new(State { inbound, waiting: HashMap::new(), used: Instant::now() }),
             end: CancellationToken::new(),
         });
         all.insert(id, Arc::clone(&session));

@@ -226,7 +226,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
                 let pool = pool.as_ref().map(|pool| pool::note(pool, start, asked.elapsed()));
                 let started_record = StartedRecord { pid: (pid > 0).then_some(pid), report, pool };
                 let record = staying::started(new, started_record, notice)?;
-                staying::leave(&mut control)?;
+                let lifeline = staying::leave(control, stay)?;
                 boundaries.leave_record();
                 egress.into_iter().for_each(EgressProxy::leave);
                 sidecars.leave();
@@ -234,7 +234,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
                 rendezvous.leave();
                 drop(taken);
                 base.user.agent.leave();
-                Ok(Launched::Stays(Box::new(record)))
+                Ok(Launched::Stays(Box::new(record), lifeline))
             }
         };
     }

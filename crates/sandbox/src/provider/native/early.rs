@@ -12,7 +12,7 @@ use policy::rules::limits::Bytes;
 use rustix::process::{WaitId, WaitIdOptions};
 
 use crate::host::identity::Identity;
-use crate::host::init_program;
+use crate::host::{init_program, left};
 use crate::provider::mount_plan::{self, MountPlanBuilder};
 use crate::session::agent::{self, Agent};
 use crate::session::closed::Open;
@@ -111,7 +111,7 @@ pub(super) struct InitChild {
 impl InitChild {
     /// Leaves it to itself: it does not end with this.
     pub(super) fn leave(mut self) {
-        self.pidfd = None;
+        self.pidfd.take().into_iter().for_each(left::leave);
     }
 
     /// Returns its process id, as this process sees it.

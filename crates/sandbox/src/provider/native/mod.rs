@@ -184,14 +184,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
                     StartedRecord { pid: Some(child.pid()), report, pool: None },
                     notice,
                 )?;
-                staying::leave(&mut control)?;
+                let lifeline = staying::leave(control, stay)?;
                 boundaries.leave_record();
                 egress.into_iter().for_each(EgressProxy::leave);
                 sidecars.leave();
                 limits.leave();
                 agent.leave();
                 child.leave();
-                Ok(Launched::Stays(Box::new(record)))
+                Ok(Launched::Stays(Box::new(record), lifeline))
             }
         };
     }

@@ -111,7 +111,7 @@ pub(crate) fn sweep(
         let mut remaining = Vec::new();
         for remembered in &record.boundaries {
             let Cleared { stuck, is_whole } =
-                clear_up_later(remembered, runs.owner(), &record.protect, notice);
+                clear_up_later(&record.id, remembered, runs.owner(), &record.protect, notice);
             let number = stuck.len();
             let left = Remembered { stuck: Some(stuck), unsearched: !is_whole, ..remembered.clone() };
             let place = || LeftIn::Host(remembered.host.clone());
@@ -155,6 +155,7 @@ struct Cleared {
 
 /// Clears a boundary for a run that could not do it itself, and reports what it has left.
 fn clear_up_later(
+    run: &RunId,
     remembered: &Remembered,
     caller: Identity,
     by: &Protect,
@@ -197,6 +198,10 @@ fn clear_up_later(
             Err(_) => return unsearched(),
         },
     };
+    for finding in findings.iter().filter(|finding| finding.aside.is_some()) {
+        let boundary = remembered.host.clone();
+        notice(Notice::MovedAside { run: run.clone(), boundary, finding: finding.clone() });
+    }
     let more = shorten(&mut findings);
     for left in lines(&findings).into_iter().chain(more) {
         warn(notice, remembered, format_args!("an earlier run has left {left}"));

@@ -13,13 +13,10 @@ use confine::report::Report;
 use nix::sys::signal::Signal;
 use policy::plan::{Network, Plan, Variable};
 use policy::rules::limits::Bytes;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
 use super::exec;
 use super::recording::ExecRecording;
-use crate::host::capture::{Capture, Excess, Progress};
 use crate::secrets::SecretValue;
 use crate::session::egress;
 use crate::session::error::StartError;
@@ -285,36 +282,9 @@ impl RunningCommand {
     ///
     /// The sandbox has ended and with it the command.
     pub fn wait_with_output(mut self) -> Result<Outcome, StartError> {
-        drop(self.stdin.take());
-        let reading = StartError::step("reading the output of the command");
-        let streams = [self.stdout.take(), self.stderr.take()];
-        let [stdout, stderr] =
-            streams.map(|stream| Capture::of(stream.map(OwnedFd::from), self.limit, Excess::Dropped));
-        let mut captures = [stdout.map_err(reading)?, stderr.map_err(reading)?];
-        loop {
-            let pipes = captures.iter().filter_map(Capture::pipe);
-            let fds = std::iter::once(self.control.as_fd()).chain(pipes);
-            let mut ready: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            match poll(&mut ready, self.ended.as_ref().map(|_| &now)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(reading(errno.into())),
-            }
-            let has_event = !ready[0].revents().is_empty() || self.ended.is_some();
-            drop(ready);
-            let end = if has_event { self.on_event()? } else { None };
-            // After the end, what is there is read, and what others may still write is not waited for.
-            for capture in &mut captures {
-                while capture.on_ready().map_err(reading)? == Progress::Open
-                    && end.is_some()
-                    && is_readable(capture)
-                {}
-            }
-            if let Some(end) = end {
-                let [stdout, stderr] = captures.map(Capture::finish);
-                return Ok(self.outcome(end, Some(Output { stdout, stderr })));
-            }
-        }
+        let (limit, mut output) = (self.limit, Output::default());
+        let (end, _) = self.attend(&[], None, &mut |stream, piece| output.add(stream, piece, limit))?;
+        Ok(self.outcome(end, Some(output)))
     }
 
     /// Returns the connection to whoever supervises it, which is readable when something is reported.
@@ -363,12 +333,4 @@ impl RunningCommand {
             sent => sent.map_err(StartError::step("sending a request to PID 1")),
         }
     }
-}
-
-/// Returns whether something can be read from it, or its end can be seen.
-fn is_readable(capture: &Capture) -> bool {
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    capture.pipe().is_some_and(|pipe| {
-        poll(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
-    })
 }

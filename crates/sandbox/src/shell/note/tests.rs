@@ -51,8 +51,8 @@ fn says_what_was_denied_what_is_possible_and_that_retrying_does_not_help() {
     assert_eq!(
         reason(&plan(), "touch: cannot touch '/reference/x': Read-only file system\n"),
         "note: cannot write `/reference/x`: `reference` is read-only; writable: `/workspace`, `/tmp`, `/home/agent`. This is policy of the sandbox, and no fault: \
-         retrying will not help, nor will another way to do the same. readable: `/workspace`, `/reference`, `/tmp`; writable: `/workspace`, \
-         `/tmp`; the network is off."
+         retrying will not help, nor will another way to do the same. readable: `/workspace`, `/reference`, `/tmp`, `/home/agent`; \
+         writable: `/workspace`, `/tmp`, `/home/agent`; the network is off."
     );
 }
 
