@@ -206,7 +206,6 @@ pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
             compile_commands::essence(content).unwrap_or_else(|| content.to_vec())
         }
         Some(FileRole::Listed(_, ContentRule::EditorConfig)) => editorconfig::essence(content),
-        Some(FileRole::Listed(_, ContentRule::DotEnv)) => dotenv::essence(content),
         // Its program writes it again and again, with more of what is harmless.
         Some(FileRole::Listed(row, ContentRule::Settings(format, keys))) if row.stays_writable() => {
             settings::essence(content, *format, keys)
@@ -214,6 +213,15 @@ pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
         Some(FileRole::SubmoduleConfig) => git::counting(content, git::ConfigKind::Submodule),
         Some(FileRole::LooseConfig) => git::counting(content, git::ConfigKind::Loose),
         _ => content.to_vec(),
+    }
+}
+
+/// Lists what of a file of variables matters, each with the name of its variable: what had these before has nothing new, in whatever
+/// order. Of every other file there are none.
+pub fn variables(relative: &Path, content: &[u8]) -> Vec<(String, Vec<u8>)> {
+    match FileRole::of(relative) {
+        Some(FileRole::Listed(_, ContentRule::DotEnv)) => dotenv::parts(content),
+        _ => Vec::new(),
     }
 }
 

@@ -105,7 +105,10 @@ fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
     let may_be_one = |path: &str| {
         path.ends_with("compile_commands.json")
             || path == ".editorconfig"
-            || path.starts_with(".env") && !path.starts_with(".envrc") && path != ".env.leave"
+            || path == ".flaskenv"
+            || path.starts_with(".env")
+                && !path.starts_with(".envrc")
+                && ![".env.leave", ".env.local.php"].contains(&path)
     };
     for path in built_in() {
         let path = path.replace('*', "a");
