@@ -16,6 +16,7 @@ type Family = (&'static str, VariableKind, &'static [&'static str]);
 
 const FAMILIES: &[Family] = &[
     ("ANSIBLE_", Setting, &[]),
+    ("ASDF_", Setting, &["ASDF_*_VERSION"]),
     ("AWS_ENDPOINT_URL", Address, &[]),
     ("BASH_FUNC_", Runs, &[]),
     // `BUNDLE_HOST__COM` is a password for gems.
@@ -49,9 +50,11 @@ const FAMILIES: &[Family] = &[
     ("GIT_CONFIG", Runs, &[]),
     // Any but a switch is a file to which git writes.
     ("GIT_TRACE", Setting, &[]),
+    ("HOMEBREW_", Setting, &[]),
     ("LUA_CPATH_", Runs, &[]),
     ("LUA_INIT_", Runs, &[]),
     ("LUA_PATH_", Runs, &[]),
+    ("MISE_", Setting, &["MISE_*_VERSION", "MISE_LOG_LEVEL"]),
     ("NPM_CONFIG_", Runs, &["NPM_CONFIG_AUDIT", "NPM_CONFIG_FUND", "NPM_CONFIG_LOGLEVEL"]),
     ("OMPI_MCA_", Setting, &[]),
     ("PASSWORD_STORE_", Setting, &[]),

@@ -56,6 +56,7 @@ fn ordinary_variables_pass() {
         "PUPPETEER_EXECUTABLE_PATH=/usr/bin/chromium-browser\nES_JAVA_OPTS=-Xms512m -Xmx512m\nJAVA_OPTS=\"-XX:MaxRAMPercentage=75 -Dspring.profiles.active=dev\"\n",
         "PYTHONUNBUFFERED=1\nPYTHONWARNINGS=ignore::DeprecationWarning\nTMPDIR=/tmp\nMPLBACKEND=Agg\nDJANGO_SETTINGS_MODULE=app.settings\nFLASK_APP=app.py\n",
         "AIDER_MODEL=openrouter/deepseek/deepseek-r1\nAIDER_OPENAI_API_KEY=sk-a/b+c=\nCODEX_API_KEY=\"a:b\"\n",
+        "LANGFUSE_HOST=https://cloud.langfuse.com\nMLFLOW_TRACKING_URI=http://mlflow:5000\nMISE_NODE_VERSION=22\nASAN_OPTIONS=\n",
         "RUST_LOG=debug\nGOOGLE_APPLICATION_CREDENTIALS=./key.json\nCOMPOSE_FILE=a.yml:b.yml\nAWS_REGION=eu-west-1\nAWS_ENDPOINT_URL=http://localstack:4566\n",
     ] {
         assert_eq!(names(text), [""; 0], "{text}");
@@ -108,6 +109,8 @@ fn what_redirects_an_agent_or_a_loader_counts_however_it_is_written() {
         "GOOGLE_CLOUD_UNIVERSE_DOMAIN=evil.example",
         "OTEL_EXPORTER_OTLP_ENDPOINT=https://evil.example",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://evil.example",
+        "LANGCHAIN_ENDPOINT=https://evil.example",
+        "HF_ENDPOINT=https://evil.example",
         "AIDER_LINT_CMD=./evil",
         "AIDER_MODEL=oobabooga/http://127.0.0.1/x",
         "AIDER_MODEL=${H}",
@@ -209,6 +212,7 @@ fn variables_by_which_a_program_loads_or_runs_a_file_count() {
                  OPENSSL_CONF PERL5OPT PIP_CONFIG_FILE PIP_INDEX_URL PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH PRISMA_QUERY_ENGINE_LIBRARY \
                  PRISMA_SCHEMA_ENGINE_BINARY PSQLRC PUPPETEER_EXECUTABLE_PATH PYTEST_ADDOPTS PYTHONBREAKPOINT PYTHONPYCACHEPREFIX \
                  PYTHONUSERBASE R_PROFILE_USER RIPGREP_CONFIG_PATH RUSTUP_TOOLCHAIN SSH_SK_PROVIDER SUDO_ASKPASS TAR_OPTIONS TF_CLI_CONFIG_FILE \
+                 BASH_LOADABLES_PATH GITPERLLIB GIT_SHELL_PATH ASAN_OPTIONS MICRO_CONFIG_HOME MISE_CONFIG_FILE NIX_CONFIG TRITON_CACHE_DIR \
                  UV_INDEX_URL UV_PROJECT_ENVIRONMENT VIMINIT VIRTUAL_ENV VK_ICD_FILENAMES YARN_YARN_PATH ZDOTDIR"
         .split_whitespace()
     {

@@ -55,13 +55,14 @@ const ENVIRONMENTS: &[&str] = &[
     "preview", "prod", "production", "qa", "sandbox", "stage", "staging", "test", "testing", "uat",
 ];
 
-/// Providers of models under their own addresses. Where everybody has a host of their own, as at a cloud, none is official.
+/// Providers of models, and of records of prompts, under their own addresses. Where everybody has a host of their own, as at a cloud, none is official.
 const OFFICIAL_HOSTS: &[&str] = &[
     "api.anthropic.com", "api.cohere.ai", "api.cohere.com", "api.deepseek.com", "api.fireworks.ai",
     "api.groq.com", "api.mistral.ai", "api.moonshot.ai", "api.moonshot.cn", "api.openai.com",
-    "api.perplexity.ai", "api.together.xyz", "api.x.ai", "api.z.ai", "codestral.mistral.ai",
-    "dashscope-intl.aliyuncs.com", "dashscope.aliyuncs.com", "eu.api.openai.com",
-    "generativelanguage.googleapis.com", "open.bigmodel.cn", "openrouter.ai", "us.api.openai.com",
+    "api.perplexity.ai", "api.smith.langchain.com", "api.together.xyz", "api.x.ai", "api.z.ai",
+    "cloud.langfuse.com", "codestral.mistral.ai", "dashscope-intl.aliyuncs.com", "dashscope.aliyuncs.com",
+    "eu.api.openai.com", "eu.api.smith.langchain.com", "generativelanguage.googleapis.com", "huggingface.co",
+    "open.bigmodel.cn", "openrouter.ai", "us.api.openai.com", "us.cloud.langfuse.com",
 ];
 
 /// Returns whether a value, as every reader of the file takes it, is harmless for what its variable does.
