@@ -13,19 +13,22 @@ use crate::protect::table::harmless::{Keys, ValueType};
 /// Classifies a file of settings: the first key that is not harmless, or that it cannot be read.
 pub(super) fn classify(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Reason> {
     let unreadable = Some(Reason::Unreadable { format });
-    let Some(counting) = read(content, format, keys) else { return unreadable };
-    match counting.into_iter().next() {
+    let Some(found) = read(content, format, keys) else { return unreadable };
+    match found.into_iter().next() {
         // A value without a key is no setting.
         Some((key, _)) if key.is_empty() => unreadable,
-        counting => counting.map(|(key, _)| Reason::Setting { key }),
+        first => first.map(|(key, _)| Reason::Setting { key }),
     }
 }
 
-/// Returns what counts of a file of settings: all of it, where it cannot be read.
-pub(super) fn essence(content: &[u8], format: FileFormat, keys: &'static Keys) -> Vec<u8> {
-    let Some(counting) = read(content, format, keys) else { return content.to_vec() };
-    let lines = counting.into_iter().map(|(key, value)| format!("{key}={}\n", value.unwrap_or_default()));
-    lines.collect::<String>().into_bytes()
+/// Lists the settings that are not harmless, each with its key; none, where the file cannot be read.
+pub(super) fn parts(content: &[u8], format: FileFormat, keys: &'static Keys) -> Vec<(String, Vec<u8>)> {
+    let found = read(content, format, keys).unwrap_or_default();
+    let part = |(key, value): (String, Option<String>)| {
+        let part = format!("{key}={}", value.unwrap_or_default());
+        (key, part.into_bytes())
+    };
+    found.into_iter().map(part).collect()
 }
 
 /// Reads the settings that are not harmless, in their order; `None` if the file cannot be read.
@@ -225,7 +228,7 @@ impl SettingsReader {
         if text.contains(is_unclear) {
             return None;
         }
-        // Where only some keys count, these do wherever a line begins with one.
+        // Where only some keys are suspicious, they are wherever a line begins with one.
         let is_free = matches!(self.keys, Keys::AllBut(_));
         let mut section = "";
         // How far the line above is indented, if it has a key.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use policy::classify::{EntryType, Reason, classify, variables};
+use policy::classify::{EntryType, Reason, classify, parts};
 
 /// Returns the names of the variables that matter.
 fn names(text: &str) -> Vec<String> {
@@ -14,14 +14,14 @@ fn names(text: &str) -> Vec<String> {
     }
 }
 
-fn parts(text: &str) -> Vec<Vec<u8>> {
-    variables(Path::new(".env"), text.as_bytes()).into_iter().map(|(_, part)| part).collect()
+fn parts_of(text: &str) -> Vec<Vec<u8>> {
+    parts(Path::new(".env"), text.as_bytes()).into_iter().map(|(_, part)| part).collect()
 }
 
 /// Returns whether one file has something that the other one has not.
 fn has_news(before: &str, now: &str) -> bool {
-    let before = parts(before);
-    parts(now).iter().any(|part| !before.contains(part))
+    let before = parts_of(before);
+    parts_of(now).iter().any(|part| !before.contains(part))
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn ordinary_variables_pass() {
 }
 
 #[test]
-fn what_redirects_an_agent_or_a_loader_counts_however_it_is_written() {
+fn what_redirects_an_agent_or_a_loader_is_found_whatever_its_form() {
     for text in [
         "GOOGLE_GEMINI_BASE_URL=https://evil.example",
         "AZURE_OPENAI_ENDPOINT=https://evil.example",
@@ -127,7 +127,7 @@ fn what_redirects_an_agent_or_a_loader_counts_however_it_is_written() {
 }
 
 #[test]
-fn a_name_counts_wherever_a_reader_finds_it() {
+fn a_name_is_found_wherever_some_reader_takes_it_for_one() {
     for text in [
         "LD_PRELOAD=./evil.so", "export LD_PRELOAD=./evil.so", "  \u{feff}LD_PRELOAD : ./evil.so",
         "LD_PRELOAD\n=./evil.so", "'LD_PRELOAD'=./evil.so", "LD_PRELOAD=\"\n./evil.so\"",
@@ -136,6 +136,7 @@ fn a_name_counts_wherever_a_reader_finds_it() {
         "declare -x LD_PRELOAD=./evil.so", "A=it's\nB='x LD_PRELOAD=./evil.so y'",
         // Readers that go on after a value in quotes.
         "A=\"x\" LD_PRELOAD=./evil.so", "A=\"x\"LD_PRELOAD=./evil.so", "A='\\'LD_PRELOAD: ./evil.so",
+        "A='x\\'\nB=\"y\n' LD_PRELOAD=./evil.so", "A='\nexport\u{a0}LD_PRELOAD=./evil.so",
         // A line that begins like a comment, where the one before is open.
         "A='\n# '; LD_PRELOAD=./evil.so", "A=\"\n# \" LD_PRELOAD=./evil.so", "A=\"\n# \"LD_PRELOAD=./evil.so",
         "A=it's\n# '; LD_PRELOAD=./evil.so",
@@ -168,7 +169,7 @@ fn a_value_is_harmless_only_if_every_reader_takes_the_same() {
 }
 
 #[test]
-fn a_plain_word_counts_where_it_is_a_file_or_a_program_that_runs_its_input() {
+fn a_plain_word_is_found_where_it_is_a_file_or_a_program_that_runs_its_input() {
     for text in [
         "BASH_ENV=evil",
         "ENV=evil",
@@ -203,7 +204,7 @@ fn a_plain_word_counts_where_it_is_a_file_or_a_program_that_runs_its_input() {
 }
 
 #[test]
-fn variables_by_which_a_program_loads_or_runs_a_file_count() {
+fn variables_by_which_a_program_loads_or_runs_a_file_are_found() {
     for name in "ANSIBLE_CALLBACK_PLUGINS ANSIBLE_VAULT_PASSWORD_FILE AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE BUNDLE_GEMFILE BUNDLE_PATH \
                  BUN_CONFIG_REGISTRY BUN_OPTIONS CARGO_BUILD_RUSTC_WRAPPER CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER CGO_CFLAGS CMAKE_TOOLCHAIN_FILE \
                  COMPOSER_HOME CORECLR_PROFILER_PATH CUDA_INJECTION64_PATH DOCKER_HOST ERL_LIBS FZF_DEFAULT_COMMAND GEM_PATH GIT_SSH \
@@ -222,7 +223,7 @@ fn variables_by_which_a_program_loads_or_runs_a_file_count() {
 }
 
 #[test]
-fn what_a_shell_would_run_counts() {
+fn what_a_shell_would_run_is_found() {
     for (text, name) in [
         ("A=$(./evil)", "A"),
         ("A=\"`./evil`\"", "A"),
@@ -298,11 +299,11 @@ fn a_large_file_is_read_in_time() {
     let size = policy::classify::MAX_CONTENT / 4;
     for line in [
         "PATH=\\\n", "PATH='\n", "PATH=\"\\\"\n", "PATH=$A A=$PATH ", "PAGER=less;", "PATH=", "A=\"x\"",
-        "A=`x` ", "A='", "export A=\n\n", "A=$A$B$C B=$A$B$C ", "PATH ", "#'\"\n",
+        "A=`x` ", "A='", "A='\\'\\'", "export A=\n\n", "A=$A$B$C B=$A$B$C ", "PATH ", "#'\"\n",
     ] {
         let text = line.repeat(size / line.len());
         let start = Instant::now();
-        variables(Path::new(".env"), text.as_bytes());
+        parts(Path::new(".env"), text.as_bytes());
         assert!(start.elapsed() < Duration::from_secs(10), "{line:?}: {:?}", start.elapsed());
     }
 }

@@ -3,6 +3,8 @@
 //! Readers differ about quotes, line ends, comments and what stands between a name and its value. What one of them takes for an assignment
 //! is one, and a value that they take differently is not clear.
 
+use std::collections::BTreeSet;
+
 use crate::classify::value::is_plain;
 
 const QUOTES: [char; 3] = ['"', '\'', '`'];
@@ -116,8 +118,13 @@ fn end_of_value(text: &str, escapes: Escapes) -> Option<usize> {
 
 /// Finds what a file does, for any of its readers.
 pub(super) fn statements(text: &str) -> Statements<'_> {
-    let mut reader =
-        Reader { text, shell: Shell::default(), open_until: 0, next: None, found: Statements::default() };
+    let mut reader = Reader {
+        text,
+        shell: Shell::default(),
+        open_until: 0,
+        next: BTreeSet::new(),
+        found: Statements::default(),
+    };
     let mut start = 0;
     for line in text.split('\n') {
         reader.line(start, line);
@@ -131,8 +138,8 @@ struct Reader<'a> {
     shell: Shell,
     /// Up to where some reader may still be in a value that began on a line above.
     open_until: usize,
-    /// Where some reader looks for the next assignment, after a value in quotes.
-    next: Option<usize>,
+    /// Where readers look for the next assignment, after a value in quotes.
+    next: BTreeSet<usize>,
     found: Statements<'a>,
 }
 
@@ -155,8 +162,8 @@ impl<'a> Reader<'a> {
             if self.shell.is_at_word() && is_of_name(letter) && at > 0 {
                 self.assignment(start + at, &line[at..], Separator::OfShell);
             }
-            if self.next.is_some_and(|next| next <= start + at) {
-                self.next = None;
+            if self.next.first().is_some_and(|next| *next <= start + at) {
+                self.next = self.next.split_off(&(start + at + 1));
                 self.assignment(start + at, &line[at..], Separator::Any);
             }
             if let Some(begun) = self.shell.take(start, letter) {
@@ -169,7 +176,9 @@ impl<'a> Reader<'a> {
     fn assignment(&mut self, at: usize, beginning: &'a str, separator: Separator) {
         let is_blank = |letter: char| letter.is_whitespace() || "\"'`\u{feff}".contains(letter);
         let mut word = beginning.trim_start_matches(is_blank);
-        if let Some(exported) = word.strip_prefix("export").filter(|rest| rest.starts_with([' ', '\t'])) {
+        if let Some(exported) =
+            word.strip_prefix("export").filter(|rest| rest.starts_with(char::is_whitespace))
+        {
             word = exported.trim_start_matches(is_blank);
         }
         let (name, _) = word.split_at(word.find(|letter| !is_of_name(letter)).unwrap_or(word.len()));
@@ -197,21 +206,18 @@ impl<'a> Reader<'a> {
         let Some(quote) = inner.chars().next().filter(|first| QUOTES.contains(first)) else { return };
         let start = self.text.len() - inner.len() + 1;
         let mut is_escaped = false;
-        let mut next = None;
         for (at, letter) in inner[1..].char_indices() {
             if letter == quote {
+                self.next.insert(start + at + 1);
                 // To some readers, a backslash takes nothing from it.
-                next.get_or_insert(start + at + 1);
                 if !is_escaped {
                     self.open_until = self.open_until.max(start + at);
-                    self.next = next;
                     return;
                 }
             }
             is_escaped = letter == '\\' && !is_escaped;
         }
         self.open_until = self.text.len();
-        self.next = next;
     }
 }
 

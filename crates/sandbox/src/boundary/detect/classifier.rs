@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::classify::{
-    EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert, most_of, variables,
+    EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert, most_of, parts,
 };
 use policy::plan::FileId;
 use policy::protect::table;
@@ -266,9 +266,8 @@ impl Classifier {
         let linked = || is_linked.then_some(Reason::HardLinked);
         if let Some(reason) = classify(seen_as, found, &content).or_else(linked) {
             let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
-            let variables = variables(seen_as, &content).into_iter().map(|(name, part)| (hex(&part), name));
-            let variables = variables.collect();
-            self.verdicts.push(Classified { path: path.into(), reason, essence, variables });
+            let parts = parts(seen_as, &content).into_iter().map(|(name, part)| (hex(&part), name)).collect();
+            self.verdicts.push(Classified { path: path.into(), reason, essence, parts });
         }
         if found == EntryType::Directory && !is_inert(seen_as) {
             match levels.checked_sub(1) {
