@@ -8,7 +8,7 @@ use crate::variables::{VariableKind, kind};
 mod text;
 mod value;
 
-use self::text::{Assignment, name_in, statements, with_plain_lines};
+use self::text::{Assignment, name_in, readings, statements};
 
 /// How much of a name is shown.
 const SHOWN: usize = 100;
@@ -30,8 +30,16 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
 
 /// Lists what matters of a file, each with the name of its variable: a change of anything else is none.
 pub(super) fn parts(content: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let text = with_plain_lines(content);
-    let found = statements(&text);
+    let mut parts = Vec::new();
+    for text in readings(content) {
+        let known: BTreeSet<_> = parts.iter().cloned().collect();
+        parts.extend(parts_of(&text).into_iter().filter(|part| !known.contains(part)));
+    }
+    parts
+}
+
+fn parts_of(text: &str) -> Vec<(String, Vec<u8>)> {
+    let found = statements(text);
     let mut by_name: BTreeMap<&str, Vec<Assignment<'_>>> = BTreeMap::new();
     for one in &found.assignments {
         by_name.entry(one.name).or_default().push(*one);
@@ -54,7 +62,7 @@ pub(super) fn parts(content: &[u8]) -> Vec<(String, Vec<u8>)> {
         }
     }
     // Of what is too much to be told apart, everything matters.
-    parts.extend(unclear.map(|name| (name, text.clone().into_bytes())));
+    parts.extend(unclear.map(|name| (name, text.to_owned().into_bytes())));
     parts
 }
 

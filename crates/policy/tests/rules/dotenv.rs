@@ -159,6 +159,8 @@ fn a_value_is_harmless_only_if_every_reader_takes_the_same() {
         "NODE_OPTIONS=\"--no-warnings # --require=./evil.js\"",
         "NODE_OPTIONS=\"--no-warnings\n# \n--require=./evil.js\"",
         "NODE_OPTIONS=$H",
+        "NODE_OPTIONS=--no-warnings\r--require=./evil.js",
+        "EDITOR=vim\r./evil",
         "EDITOR=\"\"./evil",
         "EDITOR=vim\\ -c:!evil",
         "EDITOR='vim'./evil",

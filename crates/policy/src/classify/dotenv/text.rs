@@ -19,6 +19,7 @@ pub(super) struct Assignment<'a> {
     pub(super) name: &'a str,
     /// The text from its value on.
     rest: &'a str,
+    separator: char,
 }
 
 /// What a file does.
@@ -29,10 +30,15 @@ pub(super) struct Statements<'a> {
     pub(super) commands: Vec<&'a str>,
 }
 
-/// Returns a text of which all lines end alike.
-pub(super) fn with_plain_lines(content: &[u8]) -> String {
+/// Returns a text as its readers see it, of which all lines end alike: what ends a line for some is left out by others.
+pub(super) fn readings(content: &[u8]) -> Vec<String> {
+    const UNUSUAL_ENDS: [char; 6] = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
-    text.replace(['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'], "\n")
+    if text.contains(UNUSUAL_ENDS) {
+        vec![text.replace(UNUSUAL_ENDS, "\n"), text.replace(UNUSUAL_ENDS, "")]
+    } else {
+        vec![text]
+    }
 }
 
 impl<'a> Assignment<'a> {
@@ -40,8 +46,12 @@ impl<'a> Assignment<'a> {
     pub(super) fn value(&self) -> Option<&'a str> {
         let line = self.first_line()?;
         let (inner, after) = match line.chars().next().filter(|first| QUOTES.contains(first)) {
-            // Some readers take a value in quotes from the next line.
-            None if line.is_empty() => return (!self.rest.trim_start().starts_with(QUOTES)).then_some(""),
+            // Some readers take a value from the next line: in quotes, and any after a colon.
+            None if line.is_empty() => {
+                let below = self.rest.trim_start();
+                let is_taken = below.starts_with(QUOTES) || self.separator == ':' && !below.is_empty();
+                return (!is_taken).then_some("");
+            }
             None => {
                 let comment = line.find(" #").or_else(|| line.find("\t#"));
                 let (value, after) = line.split_at(comment.unwrap_or(line.len()));
@@ -67,7 +77,8 @@ impl<'a> Assignment<'a> {
     /// Returns the value with its quotes, as far as any reader takes it; `None` if it is too long to tell.
     pub(super) fn written(&self) -> Option<&'a str> {
         let below = self.rest.trim_start();
-        let text = if below.starts_with(QUOTES) { below } else { self.rest };
+        let is_below = below.starts_with(QUOTES) || self.separator == ':';
+        let text = if is_below { below } else { self.rest };
         // Readers differ about a backslash in single quotes.
         let ends =
             [Escapes::Everywhere, Escapes::NotInSingleQuotes].map(|escapes| end_of_value(text, escapes));
@@ -187,16 +198,17 @@ impl<'a> Reader<'a> {
         }
         let end = at + (beginning.len() - word.len()) + name.len();
         let after = &self.text[end..];
-        let value = match separator {
+        let (separators, value) = match separator {
             // `KEY = value`, `"KEY": value`; `BASH_FUNC_x%%=() {`.
             Separator::Any => {
                 let is_between = |letter: char| is_blank(letter) || "+%()".contains(letter);
-                after.trim_start_matches(is_between).strip_prefix(['=', ':'])
+                (&['=', ':'][..], after.trim_start_matches(is_between))
             }
-            Separator::OfShell => after.strip_prefix('=').or_else(|| after.strip_prefix("+=")),
+            Separator::OfShell => (&['='][..], after.strip_prefix('+').unwrap_or(after)),
         };
-        let Some(rest) = value else { return };
-        self.found.assignments.push(Assignment { name, rest });
+        let Some(separator) = value.chars().next().filter(|first| separators.contains(first)) else { return };
+        let rest = &value[1..];
+        self.found.assignments.push(Assignment { name, rest, separator });
         self.follow(rest);
     }
 
