@@ -206,14 +206,23 @@ pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
             compile_commands::essence(content).unwrap_or_else(|| content.to_vec())
         }
         Some(FileRole::Listed(_, ContentRule::EditorConfig)) => editorconfig::essence(content),
-        Some(FileRole::Listed(_, ContentRule::DotEnv)) => dotenv::essence(content),
-        // Its program writes it again and again, with more of what is harmless.
-        Some(FileRole::Listed(row, ContentRule::Settings(format, keys))) if row.stays_writable() => {
-            settings::essence(content, *format, keys)
-        }
         Some(FileRole::SubmoduleConfig) => git::counting(content, git::ConfigKind::Submodule),
         Some(FileRole::LooseConfig) => git::counting(content, git::ConfigKind::Loose),
         _ => content.to_vec(),
+    }
+}
+
+/// Lists what is suspicious in a file that stays writable, each with the name of its variable or setting: where all of this was there
+/// before, nothing is new, in whatever order it is. For every other file, and for one that cannot be read, the list is empty.
+pub fn parts(relative: &Path, content: &[u8]) -> Vec<(String, Vec<u8>)> {
+    match FileRole::of(relative) {
+        _ if content.len() > most_of(relative) => Vec::new(),
+        Some(FileRole::Listed(_, ContentRule::DotEnv)) => dotenv::parts(content),
+        // Its program writes it again and again, with more of what is harmless.
+        Some(FileRole::Listed(row, ContentRule::Settings(format, keys))) if row.stays_writable() => {
+            settings::parts(content, *format, keys)
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -19,6 +19,7 @@ pub mod protect;
 pub mod query;
 pub mod rules;
 pub mod text;
+pub mod variables;
 
 pub use self::policy::{
     BoundaryRequest, HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, Policy, Presence,

@@ -186,9 +186,13 @@ impl Protected {
         let is_kept = |path: &RelativePath| !allowed.contains(path);
         let is_known = |path: &RelativePath| {
             let is_listed = table::built_in().any(|listed| listed == path.as_str());
-            // A name that is nearly one of the list is mistyped.
-            let is_name = || path.0.contains('/') || meant(path, added).is_none();
-            is_listed || added.contains(path) || path.may_be_unknown() && is_name()
+            // A name with one slip is mistyped. With more than one, a short name is near to many.
+            let added_names = added.iter().map(RelativePath::as_str);
+            let is_mistyped = suggest::is_slip_of(path.as_str(), table::built_in())
+                || suggest::is_slip_of(path.as_str(), added_names);
+            is_listed
+                || added.contains(path)
+                || path.may_be_unknown() && (path.0.contains('/') || !is_mistyped)
         };
         let unknown: Vec<ProtectError> = allowed
             .iter()

@@ -90,6 +90,11 @@ pub enum Reason {
         /// Its key, as the file's own manual writes it.
         key: String,
     },
+    /// Variables by which programs that load the file run something, or send something elsewhere.
+    Variables {
+        /// Their names, in the order of the file.
+        names: Vec<String>,
+    },
     /// A file that a shell runs when it starts.
     StartUp,
     /// A file that some other program runs, or that says what it runs.
@@ -189,6 +194,11 @@ impl fmt::Display for Reason {
             Self::Setting { key } => {
                 write!(f, "its setting `{key}` may run a program, or say what is read and where it goes")
             }
+            Self::Variables { names } => write!(
+                f,
+                "it sets {}, by which a program that loads it may run something, or send keys and prompts elsewhere",
+                Names(names)
+            ),
             Self::StartUp => f.write_str("a shell runs it when it starts"),
             Self::Run { program } => write!(f, "{program} would run it, or what it says"),
             Self::NotOfGit => {
@@ -220,6 +230,24 @@ impl fmt::Display for Reason {
             }
             Self::LinkReplaced => f.write_str("the link that was protected here was replaced or removed"),
             Self::Policy => f.write_str("it is a sandbox policy, which has no effect until it is trusted"),
+        }
+    }
+}
+
+/// Names in a sentence, not too many of them.
+struct Names<'a>(&'a [String]);
+
+/// How many names are shown.
+const SHOWN_NAMES: usize = 8;
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(names) = self;
+        let shown = names.iter().take(SHOWN_NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+        f.write_str(&shown.join(", "))?;
+        match names.len().saturating_sub(SHOWN_NAMES) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
         }
     }
 }

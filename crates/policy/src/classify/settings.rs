@@ -13,19 +13,22 @@ use crate::protect::table::harmless::{Keys, ValueType};
 /// Classifies a file of settings: the first key that is not harmless, or that it cannot be read.
 pub(super) fn classify(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Reason> {
     let unreadable = Some(Reason::Unreadable { format });
-    let Some(counting) = read(content, format, keys) else { return unreadable };
-    match counting.into_iter().next() {
+    let Some(found) = read(content, format, keys) else { return unreadable };
+    match found.into_iter().next() {
         // A value without a key is no setting.
         Some((key, _)) if key.is_empty() => unreadable,
-        counting => counting.map(|(key, _)| Reason::Setting { key }),
+        first => first.map(|(key, _)| Reason::Setting { key }),
     }
 }
 
-/// Returns what counts of a file of settings: all of it, where it cannot be read.
-pub(super) fn essence(content: &[u8], format: FileFormat, keys: &'static Keys) -> Vec<u8> {
-    let Some(counting) = read(content, format, keys) else { return content.to_vec() };
-    let lines = counting.into_iter().map(|(key, value)| format!("{key}={}\n", value.unwrap_or_default()));
-    lines.collect::<String>().into_bytes()
+/// Lists the settings that are not harmless, each with its key; none, where the file cannot be read.
+pub(super) fn parts(content: &[u8], format: FileFormat, keys: &'static Keys) -> Vec<(String, Vec<u8>)> {
+    let found = read(content, format, keys).unwrap_or_default();
+    let part = |(key, value): (String, Option<String>)| {
+        let part = format!("{key}={}", value.unwrap_or_default());
+        (key, part.into_bytes())
+    };
+    found.into_iter().map(part).collect()
 }
 
 /// Reads the settings that are not harmless, in their order; `None` if the file cannot be read.
@@ -152,7 +155,9 @@ impl SettingsReader {
             // White space of other kinds is text to a reader of YAML.
             let trimmed = line.trim_matches(' ');
             let is_document = line.trim_end_matches(' ') == "---" && value.is_none() && !is_over;
-            if trimmed.is_empty() || trimmed.starts_with('#') || is_document {
+            // In a value in quotes, a number sign begins no comment.
+            let is_comment = trimmed.starts_with('#') && !matches!(value, Some((_, Quotes::Open)));
+            if trimmed.is_empty() || is_comment || is_document {
                 continue;
             }
             // What follows the end of the document is another one.
@@ -167,8 +172,10 @@ impl SettingsReader {
                 return None;
             }
             // A list may stand as far to the left as its key.
-            if line.starts_with(' ') || line.starts_with("- ") {
-                self.yaml_line(line, value.as_mut()?);
+            if line.starts_with(' ') || line.starts_with("- ") || trimmed.starts_with('#') {
+                let (value, quotes) = value.as_mut()?;
+                self.yaml_line(line, value);
+                *quotes = without_comment(line).1.max(*quotes);
                 continue;
             }
             let (key, inline) = line.split_once(':')?;
@@ -177,7 +184,7 @@ impl SettingsReader {
             }
             self.path.clear();
             self.enter(key);
-            let inline = without_comment(inline);
+            let (inline, quotes) = without_comment(inline);
             let list = inline.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
             match list.filter(|_| !self.is_yaml_text()) {
                 Some(list) => {
@@ -185,8 +192,8 @@ impl SettingsReader {
                 }
                 None => self.value(unquoted(inline)),
             }
-            value =
-                Some(if inline.is_empty() { YamlValue::List { indent: None } } else { YamlValue::Inline });
+            let below = if inline.is_empty() { YamlValue::List { indent: None } } else { YamlValue::Inline };
+            value = Some((below, quotes));
         }
         self.path.clear();
         Some(())
@@ -203,53 +210,71 @@ impl SettingsReader {
         };
         match item.strip_prefix("- ") {
             _ if self.is_yaml_text() => self.value(line),
-            Some(item) if is_in_list => self.value(unquoted(without_comment(item))),
+            Some(item) if is_in_list => self.value(unquoted(without_comment(item).0)),
             _ => self.note(Some(line)),
         }
     }
 
     /// Returns whether the value of the key that this is in may be any text.
     fn is_yaml_text(&self) -> bool {
-        self.covering()
-            .any(|covers| matches!(covers, Covers::Wholly(ValueType::Text | ValueType::Without(_))))
+        self.covering().any(|covers| matches!(covers, Covers::Wholly(value_type) if value_type.is_of_lines()))
     }
 
-    /// Reads lines of `key = value`, below `[sections]`. What is indented after one goes on with its value for some readers. Readers disagree about white space that is not of ASCII, and
+    /// Reads lines of `key = value`, below `[sections]`. What is indented further than the line above goes on with its value for some
+    /// readers, and so does what is indented at all below a line that is not. Readers disagree about white space that is not of ASCII, and
     /// about which control characters end a line: a text with one of them has no single meaning, and is refused.
     fn ini(&mut self, text: &str) -> Option<()> {
         let text = text.replace("\r\n", "\n");
         if text.contains(is_unclear) {
             return None;
         }
-        // Where only some keys count, these do wherever a line begins with one.
+        // Where only some keys are suspicious, they are wherever a line begins with one.
         let is_free = matches!(self.keys, Keys::AllBut(_));
-        let mut section = None;
-        let mut has_key = false;
+        let mut section = "";
+        // How far the line above is indented, if it has a key.
+        let mut above = None;
         for line in text.split('\n') {
-            let is_indented = line.starts_with([' ', '\t']);
+            let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+            let is_indented = indent > 0;
             let line = line.trim_matches([' ', '\t']);
             if line.is_empty() || line.starts_with(['#', ';']) {
                 continue;
             }
             let is_odd = |letter: char| letter == '\u{feff}' || !letter.is_ascii() && letter.is_whitespace();
-            if line.contains(is_odd) && !is_free || is_indented && has_key && !is_free {
+            let goes_on = is_indented && above.is_some_and(|above| above != indent);
+            if (line.contains(is_odd) || goes_on) && !is_free {
                 return None;
             }
-            self.path.clear();
             if let Some(rest) = line.strip_prefix('[').filter(|_| !is_indented || !is_free) {
-                section = Some(rest.strip_suffix(']').filter(|name| is_free || is_plain(name))?);
+                section = rest.strip_suffix(']')?;
+                above = above.filter(|_| is_indented);
+                if !is_free && !names_of_section(section).iter().all(|name| is_plain(name)) {
+                    return None;
+                }
                 continue;
             }
-            let (key, value) = line.split_once('=').or_else(|| line.split_once(':')).unwrap_or((line, ""));
-            self.path.extend(section.map(str::to_owned));
-            let key = key.trim_ascii();
-            // It may be written in quotes, or with white space that only its reader knows.
-            if is_free && !is_indented && !is_plain(key) {
-                self.note(None);
+            // To some readers only one of these ends a key, to others whichever comes first.
+            let mut ways: Vec<_> = ['=', ':'].into_iter().filter_map(|end| line.split_once(end)).collect();
+            if ways.is_empty() {
+                ways.push((line, ""));
             }
-            self.enter(key);
-            self.value(value.trim_ascii());
-            has_key = true;
+            if is_free {
+                ways.sort_by_key(|(key, _)| key.len());
+                let key = ways[0].0.trim_ascii();
+                // It may be written in quotes, or with white space that only its reader knows.
+                if !is_indented && !is_plain(key) {
+                    self.path = names_of_section(section);
+                    self.note(None);
+                }
+            } else {
+                ways.truncate(1);
+            }
+            for (key, value) in ways {
+                self.path = names_of_section(section);
+                self.enter(key.trim_ascii());
+                self.value(value.trim_ascii());
+            }
+            above = Some(indent);
         }
         Some(())
     }
@@ -303,6 +328,17 @@ fn is_key(part: &str, key: &str) -> bool {
     }
 }
 
+/// Returns the names of a section, as git and DVC write one with two: `remote "name"`, also in quotes.
+fn names_of_section(section: &str) -> Vec<String> {
+    let names = section.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).unwrap_or(section);
+    let two = names.strip_suffix('"').and_then(|names| names.split_once(" \""));
+    match two {
+        Some((first, second)) => vec![first.to_owned(), second.to_owned()],
+        None if section.is_empty() => Vec::new(),
+        None => vec![section.to_owned()],
+    }
+}
+
 /// What a key of YAML has beside or below it.
 enum YamlValue {
     Inline,
@@ -312,8 +348,41 @@ enum YamlValue {
     },
 }
 
-fn without_comment(value: &str) -> &str {
-    value.split_once(" #").map_or(value, |(value, _)| value).trim_matches(' ')
+/// Whether what follows a line of YAML may be in quotes that have begun there.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Quotes {
+    Closed,
+    Open,
+}
+
+/// Returns a line of YAML without its comment, if it surely is one: in quotes it is text. Where quotes begin or end in an unusual place,
+/// they may go on.
+fn without_comment(line: &str) -> (&str, Quotes) {
+    let mut quote = None;
+    let mut is_unusual = false;
+    let mut last = ' ';
+    for (at, letter) in line.char_indices() {
+        match (quote, letter) {
+            (None, '#') if last == ' ' && at > 0 && !is_unusual => {
+                return (line[..at].trim_matches(' '), Quotes::Closed);
+            }
+            (None, '"' | '\'') => {
+                quote = Some(letter);
+                let before = line[..at].trim_matches(' ');
+                is_unusual |= !before.ends_with(['[', '{', ',', ':']) && !matches!(before, "" | "-");
+            }
+            (Some(open), _) if letter == open => {
+                quote = None;
+                is_unusual |= !line[at + 1..].starts_with([' ', ',', ']', '}', ':']) && at + 1 < line.len();
+            }
+            // What it does depends on the quotes.
+            (Some(_), '\\') => is_unusual = true,
+            _ => {}
+        }
+        last = letter;
+    }
+    let is_open = is_unusual || quote.is_some();
+    (line.trim_matches(' '), if is_open { Quotes::Open } else { Quotes::Closed })
 }
 
 /// Returns what is in the quotes of a value, if they are around all of it.

@@ -3,6 +3,11 @@
 use crate::protect::table::harmless::ValueType;
 
 impl ValueType {
+    /// Returns whether a value of this type may go on over lines, of which each is looked at.
+    pub(super) fn is_of_lines(self) -> bool {
+        matches!(self, Self::Text | Self::Without(_) | Self::Words | Self::Lines(_))
+    }
+
     /// Returns whether a value is of this type. One that is empty is of any.
     pub(super) fn fits(self, value: &str) -> bool {
         let is_of_type = match self {
@@ -14,6 +19,11 @@ impl ValueType {
             Self::Begins(beginning) => is_plain(value) && value.starts_with(beginning),
             // A backslash may stand for any letter.
             Self::Without(mark) => !value.contains(mark) && !value.contains('\\'),
+            Self::Words => {
+                value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" _-.,:*?+'\"".contains(&byte))
+            }
+            // These say themselves what a program expands.
+            Self::Lines(lines) => return value.is_empty() || lines.contains(&value.trim_matches(' ')),
         };
         value.is_empty() || is_of_type && !expands(value)
     }
@@ -93,6 +103,9 @@ mod tests {
             (ValueType::Begins("known."), "known.x::y/z"),
             (ValueType::Without("evil"), "an evil one"),
             (ValueType::Without("evil"), "ev\\x69l"),
+            (ValueType::Words, "__import__('os').system('evil')"),
+            (ValueType::Lines(&["file: a.md"]), "file: a.md b"),
+            (ValueType::Lines(&["file: a.md"]), "file: /a.md"),
         ] {
             assert!(!value_type.fits(value), "{value_type:?}: {value}");
         }
@@ -120,6 +133,8 @@ mod tests {
             (ValueType::Is("."), "."),
             (ValueType::Begins("known."), "known.filters.x"),
             (ValueType::Without("evil"), "a: b"),
+            (ValueType::Words, "  PKG: '*'"),
+            (ValueType::Lines(&["file: a.md", "{{ .Content }}"]), "  {{ .Content }}"),
         ] {
             assert!(value_type.fits(value), "{value_type:?}: {value}");
         }

@@ -115,6 +115,14 @@ pub fn is_built_in(path: &str) -> bool {
     built_in().any(|listed| listed.eq_ignore_ascii_case(path))
 }
 
+/// Returns what `[protect] allow` calls a path, seen from the root of its work tree.
+pub fn name_in_allow(relative: &Path) -> Option<&'static str> {
+    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let components: Vec<&str> = folded.split('/').collect();
+    let row = rows().find(|row| row.new_files().is_some() && row.inside(&components).is_some())?;
+    Some(row.path)
+}
+
 /// Returns the row that a path is in, and how its content is classified. Components are in lower case: on some file systems
 /// that is the same.
 pub(crate) fn content_rule(components: &[&str]) -> Option<(&'static ProtectRow, &'static ContentRule)> {

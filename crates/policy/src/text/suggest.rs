@@ -22,6 +22,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// Returns whether `word` is a known one with a single slip.
+pub fn is_slip_of<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> bool {
+    let word = folded(word);
+    known.into_iter().any(|candidate| osa_distance(&word, &folded(candidate)) <= 1)
+}
+
 /// Writes `did you mean "x"?`, if a known word is near enough.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|near| format!("did you mean {near:?}?"))
@@ -44,6 +50,12 @@ mod tests {
         assert_eq!(nearest("Output-Bytes", KNOWN), Some("output_bytes"));
         // A swap of neighbours is one slip.
         assert_eq!(nearest("pdi", ["pid"]), Some("pid"));
+    }
+
+    #[test]
+    fn a_slip_is_one_letter() {
+        assert!(is_slip_of("cpsu", KNOWN) && is_slip_of("pid", KNOWN) && is_slip_of("Output-Bytes", KNOWN));
+        assert!(!is_slip_of("memroi", KNOWN) && !is_slip_of("p", KNOWN));
     }
 
     #[test]

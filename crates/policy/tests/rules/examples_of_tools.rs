@@ -1,4 +1,4 @@
-//! The same for tools that build, what chooses their versions, and what is read where a program starts.
+//! Examples of the rows of tools that build, of what chooses their versions, and of what is read where a program starts.
 
 use crate::examples::Example;
 

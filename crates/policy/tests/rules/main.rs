@@ -1,6 +1,7 @@
 //! The rules, asked from outside the crate: what they allow, and the nasty inputs they refuse.
 
 mod classify;
+mod dotenv;
 mod env;
 mod examples;
 mod examples_of_linters;

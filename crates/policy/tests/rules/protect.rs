@@ -103,6 +103,7 @@ fn giving_up_what_is_not_protected_is_an_error_with_a_suggestion() {
 
 #[test]
 fn a_name_that_no_list_knows_may_be_given_up() {
+    // `.fvmrc` is near to the first one.
     for name in [".foorc", ".config/foo.toml", ".Foo.d"] {
         assert!(Protected::new(&[], &[path(name)]).is_ok(), "{name}");
         assert!(path(name).may_be_unknown(), "{name}");

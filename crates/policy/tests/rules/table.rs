@@ -74,6 +74,9 @@ fn what_no_list_knows_in_the_directory_of_a_program_counts() {
         ".cursor/rules/x.mdc",
         ".devcontainer/Dockerfile",
         ".gemini/worktrees/x/run.sh",
+        ".fvm/release",
+        ".fvm/version",
+        ".fvm/.gitignore",
         ".idea/.gitignore",
         ".idea/.name",
         ".idea/shelf/x/shelved.patch",
@@ -84,6 +87,16 @@ fn what_no_list_knows_in_the_directory_of_a_program_counts() {
         ".roo/rules/x.txt",
         ".ropeproject/autoimport.db",
         ".vscode/rust.code-snippets",
+        ".settings/org.eclipse.core.resources.prefs",
+        ".settings/org.eclipse.m2e.core.prefs",
+        ".obsidian/app.json",
+        ".obsidian/appearance.json",
+        ".obsidian/graph.json",
+        ".obsidian/workspace.json",
+        ".obsidian/snippets/x.css",
+        ".vale/styles/x.yml",
+        "filter_plugins/README.md",
+        "module_utils/a/b.md",
     ] {
         assert_eq!(file(path, "text"), None, "{path}");
     }
@@ -105,7 +118,10 @@ fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
     let may_be_one = |path: &str| {
         path.ends_with("compile_commands.json")
             || path == ".editorconfig"
-            || path.starts_with(".env") && !path.starts_with(".envrc") && path != ".env.leave"
+            || path == ".flaskenv"
+            || path.starts_with(".env")
+                && !path.starts_with(".envrc")
+                && ![".env.leave", ".env.local.php"].contains(&path)
     };
     for path in built_in() {
         let path = path.replace('*', "a");

@@ -365,8 +365,8 @@ impl Baseline {
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
         };
-        for Classified { path, reason, .. } in verdicts.into_iter().filter(|verdict| !known.contains(verdict))
-        {
+        let news = verdicts.into_iter().filter_map(|verdict| verdict.news_beside(known));
+        for Classified { path, reason, .. } in news {
             // Whatever it holds, so it may be anybody's; the link goes.
             let is_led = one.cause == Cause::Asked && matches!(one.base, Base::Led(_));
             let touched = if is_led { Touched::Before } else { self.touched(root, &path) };

@@ -17,6 +17,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use policy::text::escape;
+use policy::variables::loads_code;
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
 
@@ -28,13 +29,6 @@ use crate::state::writable::Writable;
 
 /// Where programs are run: nothing in it is an agent's.
 pub(crate) const DIRECTORY: &str = "/";
-
-/// Variables that name libraries, modules and scripts which a program loads.
-const LOADS_CODE: &[&str] = &[
-    "BASH_ENV", "CLASSPATH", "ENV", "GCONV_PATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "LD_AUDIT",
-    "LD_LIBRARY_PATH", "LD_PRELOAD", "LUA_PATH", "NODE_OPTIONS", "NODE_PATH", "PERL5LIB", "PERL5OPT",
-    "PYTHONHOME", "PYTHONPATH", "RUBYLIB", "RUBYOPT",
-];
 
 /// Variables that say which proxy a program goes through. Docker's command adds them out of its settings too, with the
 /// password of a proxy in them.
@@ -389,7 +383,7 @@ fn is_for_root(name: &OsStr, value: &OsStr) -> bool {
 fn is_relative(name: &OsStr, value: &OsStr) -> bool {
     let separates = |byte: &u8| byte.is_ascii_whitespace() || b":=".contains(byte);
     let mut words = value.as_bytes().split(separates).map(|word| Path::new(OsStr::from_bytes(word)));
-    LOADS_CODE.iter().any(|one| name == *one)
+    name.to_str().is_some_and(loads_code)
         && words.any(|word| word.is_relative() && word.symlink_metadata().is_ok())
 }
 

@@ -219,3 +219,19 @@ fn variables_stay_writable_and_are_classified_where_they_are_new() {
     boundary.write(".env.production.local", "QWEN_CODE_SYSTEM_SETTINGS_PATH=s.json\n");
     assert_eq!(boundary.paths(&baseline), [".env", ".env.local", ".env.production.local"]);
 }
+
+#[test]
+fn variables_that_were_there_may_go_or_move_and_new_ones_are_named() {
+    let boundary = Boundary::new();
+    boundary.write(".env", "PATH=./bin:$PATH\nHTTP_PROXY=http://proxy.example:1\nPORT=1\n");
+    let baseline = boundary.baseline_of_old();
+    for harmless in ["HTTP_PROXY=http://proxy.example:1\n# why\nPATH=./bin:$PATH\n", "PORT=2\n", ""] {
+        boundary.write(".env", harmless);
+        assert_eq!(boundary.paths(&baseline), [""; 0], "{harmless}");
+    }
+    boundary.write(".env", "PATH=./evil\nHTTP_PROXY=http://proxy.example:1\nBASH_ENV=evil\n");
+    let findings = boundary.compare(&baseline);
+    let reasons: Vec<_> = findings.into_iter().map(|finding| (finding.origin, finding.reason)).collect();
+    let new = policy::classify::Reason::Variables { names: vec!["PATH".into(), "BASH_ENV".into()] };
+    assert_eq!(reasons, [(FindingOrigin::Replaced, new)]);
+}

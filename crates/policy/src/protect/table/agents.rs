@@ -62,6 +62,17 @@ pub(super) const ROWS: &[ProtectRow] = &[
     dotenv(".env.development", "the same as `.env`"),
     dotenv(".env.production", "the same as `.env`"),
     dotenv(".env.test", "the same as `.env`"),
+    dotenv(".env.dev", "the same as `.env`"),
+    dotenv(".env.prod", "the same as `.env`"),
+    dotenv(".env.staging", "the same as `.env`"),
+    dotenv(".flaskenv", "the same as `.env`, by Flask"),
+    read_only(
+        ".env.local.php",
+        "Symfony",
+        "runs it in the place of `.env`",
+        "Symfony, \"Configuring Environment Variables in Production\"",
+        RUN,
+    ),
     read_only(
         ".agents",
         "agents that share skills, Codebuff",
@@ -411,14 +422,14 @@ const fn dotenv(path: &'static str, effect: &'static str) -> ProtectRow {
         path,
         program: "agents that load it where they start, such as Qwen Code, Gemini CLI, aider and opencode; frameworks; autoenv and Oh My Zsh's dotenv",
         effect,
-        source: "Qwen Code and Gemini CLI, \"Configuration\"; aider, \"Config with .env\"; Bun, \"Environment variables\"",
+        source: "Qwen Code and Gemini CLI, \"Configuration\"; aider, \"Config with .env\"; Bun, \"Environment variables\"; Flask, \"Environment Variables From dotenv\"",
         treatment: Treatment::Classified(NewFiles(&[("", ContentRule::DotEnv)])),
     }
 }
 
 const DOTENV_EFFECT: &str = "takes variables from it, of which some run programs (`NODE_OPTIONS`, `LD_PRELOAD`), and some say where keys and prompts \
                              are sent (`*_BASE_URL`, `*_PROXY`) or which settings count; it stays writable, and is moved aside if it newly has one \
-                             of those. autoenv runs all of it, which is not classified";
+                             of those. autoenv runs all of it, of which only assignments, `$(…)` and backticks are classified";
 
 const FAST_AGENT: &str = "starts the servers that it names, when started there";
 

@@ -18,7 +18,7 @@ const fn plugins(path: &'static str) -> ProtectRow {
     ProtectRow {
         path,
         program: PROGRAM,
-        effect: "loads each `.py` in it",
+        effect: "loads modules of Python in it: of some kinds each one, of the others those that a playbook names",
         source: DOCS,
         treatment: Treatment::ReadOnly(files),
     }

@@ -50,6 +50,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::DATALAD))],
     ),
     read_only(
+        ".datalad/procedures",
+        "DataLad",
+        "runs the procedures in it by name, also before and after its commands where a configuration says so",
+        "DataLad, datalad-run-procedure(1)",
+        RUN,
+    ),
+    read_only(
         ".datalad/providers",
         "DataLad",
         "sends passwords to the pages that it names",

@@ -55,6 +55,12 @@ const PLEASE: &str = "Please, \"Config file reference\"";
 
 const PLEASE_EFFECT: &str = "says where it takes itself, its plugins and tools from";
 
+const ARDUINO: &str = "arduino-cli, in editors too";
+
+const ARDUINO_EFFECT: &str = "runs tools from the directories and the servers that it names";
+
+const ARDUINO_DOCS: &str = "Arduino CLI, \"Configuration\"";
+
 const WP_CLI: &str = "WP-CLI, \"Config\"";
 
 const WP_CLI_EFFECT: &str = "loads the PHP that it names, or runs on the machine that it names";
@@ -233,6 +239,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ],
     ),
     read_only(
+        ".fvmrc",
+        "FVM, and editors that open the project",
+        "runs the Flutter that it names, from the cache that it names",
+        "FVM, \"Configuration\"",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::FVM))],
+    ),
+    read_only(
         ".volta/hooks.json",
         "Volta",
         "runs what says where Node.js and packages come from",
@@ -359,17 +372,20 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".plzconfig", "Please", PLEASE_EFFECT, PLEASE, RUN),
     read_only(".plzconfig.*", "Please", PLEASE_EFFECT, PLEASE, RUN),
+    // One for each system and processor.
+    read_only(".plzconfig_darwin_amd64", "Please", PLEASE_EFFECT, PLEASE, RUN),
+    read_only(".plzconfig_darwin_arm64", "Please", PLEASE_EFFECT, PLEASE, RUN),
+    read_only(".plzconfig_freebsd_amd64", "Please", PLEASE_EFFECT, PLEASE, RUN),
+    read_only(".plzconfig_linux_amd64", "Please", PLEASE_EFFECT, PLEASE, RUN),
+    read_only(".plzconfig_linux_arm64", "Please", PLEASE_EFFECT, PLEASE, RUN),
     read_only(
         "idf_ext.py", "idf.py, in editors too", "runs it at every command", "ESP-IDF, \"Extending idf.py\"",
         RUN,
     ),
-    read_only(
-        "arduino-cli.yaml",
-        "arduino-cli, in editors too",
-        "runs tools from the directories and the servers that it names",
-        "Arduino CLI, \"Configuration\"",
-        RUN,
-    ),
+    read_only("arduino-cli.json", ARDUINO, ARDUINO_EFFECT, ARDUINO_DOCS, RUN),
+    read_only("arduino-cli.toml", ARDUINO, ARDUINO_EFFECT, ARDUINO_DOCS, RUN),
+    read_only("arduino-cli.yaml", ARDUINO, ARDUINO_EFFECT, ARDUINO_DOCS, RUN),
+    read_only("arduino-cli.yml", ARDUINO, ARDUINO_EFFECT, ARDUINO_DOCS, RUN),
     read_only(
         "wp-cli.yml",
         "WP-CLI, at every command",

@@ -36,6 +36,10 @@ pub(crate) enum ValueType {
     Begins(&'static str),
     /// Text, in which this is not written in any way.
     Without(&'static str),
+    /// Words with punctuation in between, from which no language makes a call.
+    Words,
+    /// Text of lines that are each one of these.
+    Lines(&'static [&'static str]),
 }
 
 use ValueType::{Is, Model, Pattern, Text, Word};

@@ -27,7 +27,8 @@ const VALE: &str = "Vale, in editors when a file is saved";
 
 const VALE_DOCS: &str = "Vale, \".vale.ini\"";
 
-const VALE_EFFECT: &str = "transforms files by the style sheet that it names, which may read others";
+const VALE_EFFECT: &str =
+    "transforms files by the style sheet that it names, which may read and write others";
 
 const VALE_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::VALE))];
 
@@ -61,7 +62,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         CMAKE_FORMAT,
         "runs it as Python, if it is no JSON and no YAML",
         CMAKE_FORMAT_DOCS,
-        RUN,
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::CMAKE_FORMAT_OR_PYTHON))],
     ),
     read_only(
         ".cmake-format.json",
@@ -145,6 +146,18 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".vale.ini", VALE, VALE_EFFECT, VALE_DOCS, VALE_FILES),
     read_only("_vale.ini", VALE, VALE_EFFECT, VALE_DOCS, VALE_FILES),
     read_only("vale.ini", VALE, VALE_EFFECT, VALE_DOCS, VALE_FILES),
+    read_only("_vale", VALE, VALE_EFFECT, VALE_DOCS, VALE_FILES),
+    // Some projects have their styles in a directory of this name.
+    ProtectRow {
+        path: ".vale",
+        program: VALE,
+        effect: VALE_EFFECT,
+        source: VALE_DOCS,
+        treatment: Treatment::ReadOnlyFile(NewFiles(&[
+            ("", ContentRule::Settings(FileFormat::Ini, harmless::tools::VALE)),
+            ("*", ContentRule::Harmless),
+        ])),
+    },
     read_only(
         ".yardoc",
         "yard, and solargraph",
@@ -163,8 +176,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".perlcriticrc",
         "perlcritic, in hooks and editors",
-        "runs the pager that it names, and perltidy with the settings that it names",
-        "perlcritic(1); Perl::Critic::Policy::CodeLayout::RequireTidyCode",
+        "runs the pager and the spelling checker that it names, and perltidy with the settings that it names",
+        "perlcritic(1); Perl::Critic::Policy::CodeLayout::RequireTidyCode and ::Documentation::PodSpelling",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::PERLCRITIC))],
     ),
     read_only(

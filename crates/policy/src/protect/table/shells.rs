@@ -221,11 +221,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("cjson.lua", "programs in Lua", LUA_EFFECT, LUA, RUN),
     read_only("posix.lua", "luarocks and other programs in Lua", LUA_EFFECT, LUA, RUN),
     read_only("bz2.lua", "luarocks and other programs in Lua", LUA_EFFECT, LUA, RUN),
-    read_only("luarocks/core/hardcoded.lua", "luarocks", LUA_EFFECT, LUA, RUN),
+    read_only("luarocks/core/hardcoded.lua", "luarocks", "runs it, where none was installed", LUA, RUN),
     read_only(
         "socket.so",
         "luarocks and other programs in Lua",
-        "loads it in the place of a library of that name",
+        "loads it, where no LuaSocket was installed",
         "Lua manual, package.cpath",
         RUN,
     ),

@@ -6,7 +6,9 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::classify::{EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert, most_of};
+use policy::classify::{
+    EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert, most_of, parts,
+};
 use policy::plan::FileId;
 use policy::protect::table;
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -204,7 +206,8 @@ impl Classifier {
         }
         if one.is_unfollowed && self.verdicts.is_empty() {
             let essence = content(root, one).map(|content| hex(&essence(one.seen_as, &content)));
-            self.verdicts.push(Classified { path: one.path.into(), reason: Reason::GitElsewhere, essence });
+            self.verdicts
+                .push(Classified { essence, ..Classified::of(one.path.into(), Reason::GitElsewhere) });
         }
         std::mem::take(&mut self.verdicts)
     }
@@ -247,7 +250,9 @@ impl Classifier {
                     if content.len() > most && most < most_of(seen_as) {
                         let reason = Reason::TooLarge { bytes: content.len() };
                         let essence = Some(hex(&content));
-                        return self.verdicts.push(Classified { path: path.into(), reason, essence });
+                        return self
+                            .verdicts
+                            .push(Classified { essence, ..Classified::of(path.into(), reason) });
                     }
                 }
                 EntryType::File { mode: stat.st_mode }
@@ -265,7 +270,8 @@ impl Classifier {
         let linked = || is_linked.then_some(Reason::HardLinked);
         if let Some(reason) = classify(seen_as, found, &content).or_else(linked) {
             let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
-            self.verdicts.push(Classified { path: path.into(), reason, essence });
+            let parts = parts(seen_as, &content).into_iter().map(|(name, part)| (hex(&part), name)).collect();
+            self.verdicts.push(Classified { path: path.into(), reason, essence, parts });
         }
         if found == EntryType::Directory && !is_inert(seen_as) {
             match levels.checked_sub(1) {

@@ -1,9 +1,10 @@
 //! Something that a program outside would obey, as it is reported to callers.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use policy::classify::Reason;
+use policy::protect::table;
 use policy::text::{escape, json_bytes};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,12 @@ impl Finding {
         let is_harmless_by_itself =
             matches!(self.reason, Reason::UnknownName | Reason::LinksOut { .. } | Reason::LinksTo { .. });
         self.origin == FindingOrigin::Earlier || is_harmless_by_itself
+    }
+
+    /// Returns what `[protect] allow` calls a file of variables, which agents may well be asked to set.
+    fn allowed_as(&self) -> Option<&'static str> {
+        let is_moved = matches!(self.reason, Reason::Variables { .. }) && !self.stays();
+        is_moved.then(|| table::name_in_allow(Path::new(self.path.file_name()?))).flatten()
     }
 }
 
@@ -86,6 +93,32 @@ impl fmt::Display for Finding {
                 f.write_str("; what was there at the start could not be put back")
             }
             _ => Ok(()),
+        }?;
+        match self.allowed_as() {
+            Some(listed) => write!(f, "; if it is to set them, `[protect] allow = [\"{listed}\"]` lets it"),
+            None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_moved_for_its_variables_says_which_they_are_and_how_to_allow_them() {
+        let names: Vec<String> = ('A'..='K').map(|letter| format!("{letter}_PROXY")).collect();
+        let finding = Finding {
+            path: "app/.env.staging.local".into(),
+            reason: Reason::Variables { names },
+            origin: FindingOrigin::Created,
+            aside: Some(".sandboxctl-quarantine/x".into()),
+            restored: false,
+        };
+        let text = finding.to_string();
+        assert!(text.contains("`A_PROXY`, `B_PROXY`") && text.contains("`H_PROXY` and 3 more"), "{text}");
+        assert!(text.ends_with("`[protect] allow = [\".env.*.local\"]` lets it"), "{text}");
+        let earlier = Finding { origin: FindingOrigin::Earlier, aside: None, ..finding };
+        assert!(!earlier.to_string().contains("allow"), "{earlier}");
     }
 }

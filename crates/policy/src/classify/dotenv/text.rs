@@ -1,0 +1,325 @@
+//! The text of a `.env`: where a reader may find a variable in it, and how far its value goes.
+//!
+//! Readers differ about quotes, line ends, comments and what stands between a name and its value. What one of them takes for an assignment
+//! is one, and a value that they take differently is not clear.
+
+use std::collections::BTreeSet;
+
+use crate::classify::value::is_plain;
+
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+
+/// The longest value that may be harmless, and the longest that is told from what follows it.
+const LONGEST_CLEAR: usize = 1024;
+const LONGEST: usize = 4096;
+
+/// An assignment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Assignment<'a> {
+    pub(super) name: &'a str,
+    /// The text from its value on.
+    rest: &'a str,
+    separator: char,
+}
+
+/// What a file does.
+#[derive(Debug, Default)]
+pub(super) struct Statements<'a> {
+    pub(super) assignments: Vec<Assignment<'a>>,
+    /// Lines in which a shell would run a command, with those in which it began.
+    pub(super) commands: Vec<&'a str>,
+}
+
+/// Returns a text as its readers see it, of which all lines end alike: what ends a line for some is left out by others.
+pub(super) fn readings(content: &[u8]) -> Vec<String> {
+    const UNUSUAL_ENDS: [char; 6] = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
+    if text.contains(UNUSUAL_ENDS) {
+        vec![text.replace(UNUSUAL_ENDS, "\n"), text.replace(UNUSUAL_ENDS, "")]
+    } else {
+        vec![text]
+    }
+}
+
+impl<'a> Assignment<'a> {
+    /// Returns the value that all readers take; `None` if they differ.
+    pub(super) fn value(&self) -> Option<&'a str> {
+        let line = self.first_line()?;
+        let (inner, after) = match line.chars().next().filter(|first| QUOTES.contains(first)) {
+            // Some readers take a value from the next line: in quotes, and any after a colon.
+            None if line.is_empty() => {
+                let below = self.rest.trim_start();
+                let is_taken = below.starts_with(QUOTES) || self.separator == ':' && !below.is_empty();
+                return (!is_taken).then_some("");
+            }
+            None => {
+                let comment = line.find(" #").or_else(|| line.find("\t#"));
+                let (value, after) = line.split_at(comment.unwrap_or(line.len()));
+                (value.trim_end(), after)
+            }
+            Some(quote) => {
+                let inner = &line[1..];
+                let (inner, after) = inner.split_at(inner.find(quote)?);
+                if after.contains(quote) && after[1..].contains(quote) {
+                    return None;
+                }
+                (inner, &after[1..])
+            }
+        };
+        let is_odd = |letter: char| {
+            letter.is_control() || QUOTES.contains(&letter) || matches!(letter, '\\' | '$' | '#')
+        };
+        let is_over = after.trim_start().is_empty()
+            || after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
+        (is_over && !inner.contains(is_odd)).then_some(inner)
+    }
+
+    /// Returns the value with its quotes, as far as any reader takes it; `None` if it is too long to tell.
+    pub(super) fn written(&self) -> Option<&'a str> {
+        let below = self.rest.trim_start();
+        let is_below = below.starts_with(QUOTES) || self.separator == ':';
+        let text = if is_below { below } else { self.rest };
+        // Readers differ about a backslash in single quotes.
+        let ends =
+            [Escapes::Everywhere, Escapes::NotInSingleQuotes].map(|escapes| end_of_value(text, escapes));
+        let end = ends.into_iter().try_fold(0, |longest, end| Some(longest.max(end?)))?;
+        Some(text[..end].trim())
+    }
+
+    /// Returns the names that a value refers to.
+    pub(super) fn references(written: &str) -> impl Iterator<Item = &str> {
+        written.split('$').skip(1).map(|rest| {
+            let rest = rest.trim_start_matches(['{', '!', '#']);
+            &rest[..rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len())]
+        })
+    }
+
+    /// Returns the rest of its line; `None` if that is long.
+    fn first_line(&self) -> Option<&'a str> {
+        let end = self.rest.bytes().take(LONGEST_CLEAR).position(|byte| byte == b'\n');
+        let is_last = self.rest.len() <= LONGEST_CLEAR;
+        Some(self.rest[..end.or_else(|| is_last.then_some(self.rest.len()))?].trim())
+    }
+}
+
+/// Where a backslash takes the meaning from what follows it.
+#[derive(Clone, Copy, Debug)]
+enum Escapes {
+    Everywhere,
+    NotInSingleQuotes,
+}
+
+/// Returns where a value ends: with the first line that ends outside of quotes.
+fn end_of_value(text: &str, escapes: Escapes) -> Option<usize> {
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            _ if at > LONGEST => return None,
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = !(quote == Some('\'') && matches!(escapes, Escapes::NotInSingleQuotes)),
+            '\n' if quote.is_none() => return Some(at),
+            _ if quote == Some(letter) => quote = None,
+            _ if quote.is_none() && QUOTES.contains(&letter) => quote = Some(letter),
+            _ => {}
+        }
+    }
+    Some(text.len())
+}
+
+/// Finds what a file does, for any of its readers.
+pub(super) fn statements(text: &str) -> Statements<'_> {
+    let mut reader = Reader {
+        text,
+        shell: Shell::default(),
+        open_until: 0,
+        next: BTreeSet::new(),
+        found: Statements::default(),
+    };
+    let mut start = 0;
+    for line in text.split('\n') {
+        reader.line(start, line);
+        start += line.len() + 1;
+    }
+    reader.found
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    shell: Shell,
+    /// Up to where some reader may still be in a value that began on a line above.
+    open_until: usize,
+    /// Where readers look for the next assignment, after a value in quotes.
+    next: BTreeSet<usize>,
+    found: Statements<'a>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, start: usize, line: &'a str) {
+        let is_comment = line.trim_start().starts_with('#');
+        let is_over = start >= self.open_until && self.shell.quote.is_none();
+        if is_comment && is_over {
+            return self.shell.begin_line();
+        }
+        if !is_comment {
+            self.assignment(start, line, Separator::Any);
+        }
+        if runs_a_command(line) {
+            self.found.commands.push(line);
+        }
+        // Each word to which a shell, or a reader that goes on after a value in quotes, comes outside of quotes.
+        self.shell.begin_line();
+        for (at, letter) in line.char_indices() {
+            if self.shell.is_at_word() && is_of_name(letter) && at > 0 {
+                self.assignment(start + at, &line[at..], Separator::OfShell);
+            }
+            if self.next.first().is_some_and(|next| *next <= start + at) {
+                self.next = self.next.split_off(&(start + at + 1));
+                self.assignment(start + at, &line[at..], Separator::Any);
+            }
+            if let Some(begun) = self.shell.take(start, letter) {
+                self.found.commands.push(&self.text[begun..start + line.len()]);
+            }
+        }
+    }
+
+    /// Notes an assignment, if one begins here.
+    fn assignment(&mut self, at: usize, beginning: &'a str, separator: Separator) {
+        let is_blank = |letter: char| letter.is_whitespace() || "\"'`\u{feff}".contains(letter);
+        let mut word = beginning.trim_start_matches(is_blank);
+        if let Some(exported) =
+            word.strip_prefix("export").filter(|rest| rest.starts_with(char::is_whitespace))
+        {
+            word = exported.trim_start_matches(is_blank);
+        }
+        let (name, _) = word.split_at(word.find(|letter| !is_of_name(letter)).unwrap_or(word.len()));
+        if name.is_empty() {
+            return;
+        }
+        let end = at + (beginning.len() - word.len()) + name.len();
+        let after = &self.text[end..];
+        let (separators, value) = match separator {
+            // `KEY = value`, `"KEY": value`; `BASH_FUNC_x%%=() {`.
+            Separator::Any => {
+                let is_between = |letter: char| is_blank(letter) || "+%()".contains(letter);
+                (&['=', ':'][..], after.trim_start_matches(is_between))
+            }
+            Separator::OfShell => (&['='][..], after.strip_prefix('+').unwrap_or(after)),
+        };
+        let Some(separator) = value.chars().next().filter(|first| separators.contains(first)) else { return };
+        let rest = &value[1..];
+        self.found.assignments.push(Assignment { name, rest, separator });
+        self.follow(rest);
+    }
+
+    /// Notes how far a value in quotes goes, if it is in some.
+    fn follow(&mut self, rest: &str) {
+        let inner = rest.trim_start();
+        let Some(quote) = inner.chars().next().filter(|first| QUOTES.contains(first)) else { return };
+        let start = self.text.len() - inner.len() + 1;
+        let mut is_escaped = false;
+        for (at, letter) in inner[1..].char_indices() {
+            if letter == quote {
+                self.next.insert(start + at + 1);
+                // To some readers, a backslash takes nothing from it.
+                if !is_escaped {
+                    self.open_until = self.open_until.max(start + at);
+                    return;
+                }
+            }
+            is_escaped = letter == '\\' && !is_escaped;
+        }
+        self.open_until = self.text.len();
+    }
+}
+
+/// What stands between a name and its value.
+#[derive(Clone, Copy, Debug)]
+enum Separator {
+    Any,
+    OfShell,
+}
+
+/// How a shell reads: where it is in quotes or in a comment.
+#[derive(Debug)]
+struct Shell {
+    quote: Option<char>,
+    is_escaped: bool,
+    is_in_comment: bool,
+    last: char,
+    /// Where the line begins in which a backtick has opened a command.
+    backtick: Option<usize>,
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self { quote: None, is_escaped: false, is_in_comment: false, last: '\n', backtick: None }
+    }
+}
+
+impl Shell {
+    fn begin_line(&mut self) {
+        // A backslash joins two lines.
+        if !self.is_escaped {
+            self.last = '\n';
+        }
+        self.is_in_comment = false;
+        self.is_escaped = false;
+    }
+
+    /// Returns whether a word may begin here that the shell does not read as text.
+    fn is_at_word(&self) -> bool {
+        let is_before = self.last.is_whitespace() || ";&|(){}!`".contains(self.last);
+        self.quote.is_none() && !self.is_in_comment && !self.is_escaped && is_before
+    }
+
+    /// Takes the next letter. Returns where the line begins in which a command has begun that ends here, on another line.
+    fn take(&mut self, line: usize, letter: char) -> Option<usize> {
+        if self.is_in_comment {
+            return None;
+        }
+        let mut begun = None;
+        match (self.quote, letter) {
+            _ if self.is_escaped => self.is_escaped = false,
+            (Some('\''), '\'') | (Some('"'), '"') => self.quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => self.is_escaped = true,
+            (_, '`') => {
+                begun = self.backtick.take();
+                self.backtick = begun.is_none().then_some(line);
+            }
+            (None, '\'' | '"') => self.quote = Some(letter),
+            (None, '#') if self.last.is_whitespace() || ";&|()".contains(self.last) => {
+                self.is_in_comment = true;
+            }
+            _ => {}
+        }
+        self.last = letter;
+        begun.filter(|begun| *begun != line)
+    }
+}
+
+/// Returns whether a shell would run a command in a value, as far as it is on this line.
+fn runs_a_command(line: &str) -> bool {
+    let value = line.split_once('=').map_or(line, |(_, value)| value).trim();
+    let is_text =
+        value.starts_with('\'') && value.len() > 1 && value[1..].find('\'') == Some(value.len() - 2);
+    // Some readers take a backtick for a quote.
+    let inner = value.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    let is_quoted = inner.is_some_and(|inner| !inner.contains([' ', '/', '`']));
+    // A shell joins what a backslash at the end of a line divides.
+    let is_command = value.contains("$(") || value.ends_with("$\\") || value.matches('`').count() > 1;
+    !is_text && !is_quoted && is_command
+}
+
+/// Returns the name of the variable that a line sets, if it sets one.
+pub(super) fn name_in(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once('=')?;
+    let name = name.trim();
+    let name = name.strip_prefix("export ").unwrap_or(name).trim();
+    is_plain(name).then_some(name)
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}

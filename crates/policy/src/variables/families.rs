@@ -1,0 +1,91 @@
+//! Variables by which a program takes any of its settings, as their names begin.
+
+use super::kind::VariableKind::{self, Address, Runs, Setting};
+
+/// Whether a variable is of a family.
+pub(super) enum Membership {
+    /// It is.
+    Of(VariableKind),
+    /// It is, and only changes what is shown, or how fast.
+    Harmless,
+    None,
+}
+
+/// A family: how its names begin, of which kind they are, and those that are harmless. `NAME*` is whatever begins so.
+type Family = (&'static str, VariableKind, &'static [&'static str]);
+
+const FAMILIES: &[Family] = &[
+    ("ANSIBLE_", Setting, &[]),
+    ("ASDF_", Setting, &["ASDF_*_VERSION"]),
+    ("AWS_ENDPOINT_URL", Address, &[]),
+    ("BASH_FUNC_", Runs, &[]),
+    // `BUNDLE_HOST__COM` is a password for gems.
+    (
+        "BUNDLE_",
+        Setting,
+        &[
+            "BUNDLE_JOBS", "BUNDLE_ONLY", "BUNDLE_RETRY", "BUNDLE_WITH", "BUNDLE_WITHOUT", "BUNDLE_*__COM",
+            "BUNDLE_*__IO", "BUNDLE_*__NET", "BUNDLE_*__ORG",
+        ],
+    ),
+    ("BUN_CONFIG_", Setting, &["BUN_CONFIG_TOKEN"]),
+    (
+        "CARGO_",
+        Setting,
+        &[
+            "CARGO_LOG", "CARGO_PKG_*", "CARGO_PROFILE_*", "CARGO_REGISTRY_TOKEN", "CARGO_TERM_*",
+            "CARGO_VERSION",
+        ],
+    ),
+    ("CCACHE_", Setting, &["CCACHE_MAXSIZE"]),
+    ("CGO_", Setting, &[]),
+    ("CMAKE_", Setting, &["CMAKE_BUILD_TYPE"]),
+    ("COMPLUS_", Setting, &[]),
+    ("COREPACK_", Setting, &[]),
+    ("CORECLR_", Setting, &[]),
+    ("COR_PROFILER", Runs, &[]),
+    ("COURSIER_", Setting, &[]),
+    ("DYLD_", Runs, &[]),
+    ("FZF_", Runs, &[]),
+    ("GIT_CONFIG", Runs, &[]),
+    // Any but a switch is a file to which git writes.
+    ("GIT_TRACE", Setting, &[]),
+    ("HOMEBREW_", Setting, &[]),
+    ("LUA_CPATH_", Runs, &[]),
+    ("LUA_INIT_", Runs, &[]),
+    ("LUA_PATH_", Runs, &[]),
+    ("MISE_", Setting, &["MISE_*_VERSION", "MISE_LOG_LEVEL"]),
+    ("NPM_CONFIG_", Runs, &["NPM_CONFIG_AUDIT", "NPM_CONFIG_FUND", "NPM_CONFIG_LOGLEVEL"]),
+    ("OMPI_MCA_", Setting, &[]),
+    ("PASSWORD_STORE_", Setting, &[]),
+    ("PIP_", Setting, &["PIP_PROGRESS_BAR", "PIP_VERSION"]),
+    ("PDM_", Setting, &["PDM_VERSION"]),
+    ("PNPM_CONFIG_", Runs, &[]),
+    ("POETRY_", Setting, &["POETRY_HTTP_BASIC_*", "POETRY_PYPI_TOKEN_*", "POETRY_VERSION"]),
+    ("QT_PLUGIN_PATH", Runs, &[]),
+    ("RENV_", Setting, &["RENV_VERSION"]),
+    ("RUSTUP_", Setting, &[]),
+    ("TF_CLI_ARGS", Runs, &[]),
+    ("TRIVY_", Setting, &["TRIVY_SEVERITY", "TRIVY_USERNAME", "TRIVY_PASSWORD", "TRIVY_VERSION"]),
+    (
+        "UV_",
+        Setting,
+        &["UV_HTTP_TIMEOUT", "UV_INDEX_*_PASSWORD", "UV_INDEX_*_USERNAME", "UV_LINK_MODE", "UV_VERSION"],
+    ),
+    ("YARN_", Setting, &["YARN_NPM_AUTH_TOKEN", "YARN_VERSION"]),
+];
+
+/// Returns whether a variable is of a family.
+pub(super) fn kind(name: &str) -> Membership {
+    let Some((_, kind, harmless)) = FAMILIES.iter().find(|(beginning, ..)| name.starts_with(beginning))
+    else {
+        return Membership::None;
+    };
+    let is_one = |pattern: &&&str| match pattern.split_once('*') {
+        Some((beginning, end)) => {
+            name.len() >= beginning.len() + end.len() && name.starts_with(beginning) && name.ends_with(end)
+        }
+        None => name == **pattern,
+    };
+    if harmless.iter().find(is_one).is_some() { Membership::Harmless } else { Membership::Of(*kind) }
+}

@@ -1,0 +1,46 @@
+//! What a variable does: of which kind it is.
+
+/// What a variable does, and so which of its values are harmless. An empty one is, of any kind.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum VariableKind {
+    /// Whatever it is, a program may load or run something because of it.
+    Runs,
+    /// The same, except for what only switches something on or off, or is a number.
+    Setting,
+    /// The same, except for one plain word.
+    Plain,
+    /// An editor, which may have options.
+    Editor,
+    /// A pager, which may have options.
+    Pager,
+    /// A browser.
+    Browser,
+    /// A shell.
+    Shell,
+    /// A compiler, or what is started in the place of one.
+    Compiler,
+    /// `ENV`: a shell runs the file of this name, and many projects call `production` so.
+    EnvironmentName,
+    /// Options of Node.js.
+    NodeOptions,
+    /// Options of Java.
+    JavaOptions,
+    /// Options of less.
+    LessOptions,
+    /// Warnings of Python: a category with a dot is in a module.
+    Warnings,
+    /// Where programs put what they need for a while, and may run it.
+    TemporaryFiles,
+    /// `NODE_TLS_REJECT_UNAUTHORIZED`, which is only harmful as `0`.
+    TlsSwitch,
+    /// Where a provider of models is, who gets keys and prompts.
+    Provider,
+    /// A proxy.
+    Proxy,
+    /// Any other address: services of the project may be there.
+    Address,
+    /// A key of an agent's.
+    Key,
+    /// A model of an agent's.
+    Model,
+}

@@ -1,0 +1,311 @@
+//! Variables of a `.env`: which of them matter, however they are written, and which do not.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use policy::classify::{EntryType, Reason, classify, parts};
+
+/// Returns the names of the variables that matter.
+fn names(text: &str) -> Vec<String> {
+    match classify(Path::new(".env"), EntryType::File { mode: 0o100_644 }, text.as_bytes()) {
+        None => Vec::new(),
+        Some(Reason::Variables { names }) => names,
+        Some(other) => panic!("{text}: {other}"),
+    }
+}
+
+fn parts_of(text: &str) -> Vec<Vec<u8>> {
+    parts(Path::new(".env"), text.as_bytes()).into_iter().map(|(_, part)| part).collect()
+}
+
+/// Returns whether one file has something that the other one has not.
+fn has_news(before: &str, now: &str) -> bool {
+    let before = parts_of(before);
+    parts_of(now).iter().any(|part| !before.contains(part))
+}
+
+#[test]
+fn ordinary_variables_pass() {
+    for text in [
+        "",
+        "OPENAI_BASE_URL=\"\"\nHTTP_PROXY=\nOLLAMA_HOST=''\nPATH=\n",
+        "DATABASE_URL=postgres://user:pass@db.example.org:5432/app\nREDIS_URL=redis://localhost\n",
+        "export SECRET_KEY=\"a b\"\nDEBUG=true\nPORT=3000\nNODE_ENV=development\nENV=production\nSHELL=zsh\n",
+        "OPENAI_API_KEY=sk-x\nANTHROPIC_API_KEY='x'\nOPENAI_MODEL=gpt-5\nGEMINI_API_KEY=x\nAIDER_MODEL=opus\n",
+        "# OPENAI_BASE_URL=https://example.org\n  # NODE_OPTIONS=--require=x\nOPENAI_BASE_URL=\n",
+        "APP_BASE_URL=http://localhost:3000\nORDERS_BASE_URL=http://orders:8080/v1\nAPI_BASE_URL=/api\nX_BASE_URL=http://127.0.0.1:1/\n",
+        "NEXT_PUBLIC_API_BASE_URL=https://api.example.org\nVITE_BASE_URL=https://example.org\n",
+        "NODE_OPTIONS=--max-old-space-size=4096\nNODE_OPTIONS=\"--no-warnings --enable-source-maps\" # why\n",
+        "TRUST_PROXY=1\nNO_PROXY=localhost,.example.org\nBROWSER=none\nLD_SDK_KEY=x\nGIT_SHA=abc\nOPENAI_BASE_URL=",
+        "KEY=\"-----BEGIN PRIVATE KEY-----\nMIIE/a+b==\n-----END PRIVATE KEY-----\"\nPRICE='$(not run)'\n",
+        "GEMINI_TEMPERATURE=0.7\nGEMINI_MODEL_NAME=gemini-2.5-pro\nQWEN_API_KEY=x\nOTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4317\n",
+        "S3_ENDPOINT=https://s3.example.org\nLOG_CONFIG_PATH=config/log.yaml\nNEXTAUTH_URL=https://example.org\n",
+        // Official addresses, and those of this machine.
+        "OPENAI_BASE_URL=https://api.openai.com/v1\nANTHROPIC_BASE_URL='https://api.anthropic.com'\nOPENROUTER_BASE_URL=https://openrouter.ai/api/v1\n",
+        "OLLAMA_HOST=localhost:11434\nOPENAI_BASE_URL=http://127.0.0.1:1234/v1\nOPENAI_API_BASE=http://[::1]:1/\nHTTP_PROXY=http://localhost:3128\n",
+        // A program for migrations, and what other projects call a sandbox.
+        "GOOSE_DRIVER=postgres\nGOOSE_DBSTRING=postgres://u:p@db/x\nGOOSE_MIGRATION_DIR=./migrations\nSANDBOX=true\n",
+        // Names within values.
+        "JAVA=x\nA_OPTS=\"-Dx=y PATH=x HTTP_PROXY=y\"\nMY_DIRS=${PATH}:/x\nTEXT='set HOME: there'\nURL=https://x.example/?https_proxy=y\n",
+        "JSON={\"PATH\": \"x\", \"HOME\":\"y\"}\nOTHER='{\"PATH\": \"x\", \"HOME\": \"y\"}'\nWHY=it is # PATH=x\n",
+        // Numbers and switches.
+        "LITELLM_HOST=0\nPIP_NO_CACHE_DIR=1\nCGO_ENABLED=0\nGIT_TRACE=1\nCARGO_INCREMENTAL=0\nBUNDLE_DEPLOYMENT=true\nANSIBLE_NOCOWS=True\nUV_LINK_MODE=copy\n",
+        "BUNDLE_GEMS__EXAMPLE__COM=user:pass\nCARGO_TERM_COLOR=always\nYARN_VERSION=4.0.0\nPIP_VERSION=25.0\nUV_VERSION=0.5.1\n",
+        // Programs that run nothing of what they are given.
+        "EDITOR=\"code --wait\"\nVISUAL=/usr/bin/vim\nGIT_PAGER='less -FRX'\nLESS=-FRX\nBROWSER=\"google chrome\"\nCC=clang-18\nRUSTC_WRAPPER=sccache\n",
+        "PUPPETEER_EXECUTABLE_PATH=/usr/bin/chromium-browser\nES_JAVA_OPTS=-Xms512m -Xmx512m\nJAVA_OPTS=\"-XX:MaxRAMPercentage=75 -Dspring.profiles.active=dev\"\n",
+        "PYTHONUNBUFFERED=1\nPYTHONWARNINGS=ignore::DeprecationWarning\nTMPDIR=/tmp\nMPLBACKEND=Agg\nDJANGO_SETTINGS_MODULE=app.settings\nFLASK_APP=app.py\n",
+        "AIDER_MODEL=openrouter/deepseek/deepseek-r1\nAIDER_OPENAI_API_KEY=sk-a/b+c=\nCODEX_API_KEY=\"a:b\"\n",
+        "LANGFUSE_HOST=https://cloud.langfuse.com\nMLFLOW_TRACKING_URI=http://mlflow:5000\nMISE_NODE_VERSION=22\nASAN_OPTIONS=\n",
+        "RUST_LOG=debug\nGOOGLE_APPLICATION_CREDENTIALS=./key.json\nCOMPOSE_FILE=a.yml:b.yml\nAWS_REGION=eu-west-1\nAWS_ENDPOINT_URL=http://localstack:4566\n",
+    ] {
+        assert_eq!(names(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn what_redirects_an_agent_or_a_loader_is_found_whatever_its_form() {
+    for text in [
+        "GOOGLE_GEMINI_BASE_URL=https://evil.example",
+        "AZURE_OPENAI_ENDPOINT=https://evil.example",
+        "AZURE_OPENAI_ENDPOINT=https://evil.openai.azure.com",
+        "OPENAI_BASE_URL=http://api.openai.com/v1",
+        "OPENAI_BASE_URL=https://api.openai.com.evil.example",
+        "OPENAI_BASE_URL=https://api.openai.com@evil.example",
+        "OPENAI_BASE_URL=https://api.openai.com\\@evil.example",
+        "OPENAI_BASE_URL=https://api.openai.com:1@evil.example",
+        "OPENAI_BASE_URL=https://api.openai.com'.evil.example'",
+        "OPENAI_BASE_URL=https://api.openai.com\\\n.evil.example",
+        "OPENAI_BASE_URL=https://api.openai.com${H}",
+        "OPENAI_BASE_URL=https://api.openai.com#.evil.example",
+        "OLLAMA_HOST=evil.example:1",
+        "OLLAMA_HOST=16843009",
+        "OLLAMA_HOST=0x1010101",
+        "OLLAMA_HOST=1e9",
+        "OLLAMA_HOST=inf",
+        "HTTP_PROXY=16843009",
+        "AIDER_OPENAI_API_BASE=https://evil.example",
+        "SOMEBODYS_API_BASE=https://evil.example",
+        "SOMEBODYS_BASE_URL=https://user@evil.example",
+        "SOMEBODYS_BASE_URL=http://localhost@evil.example",
+        "SOMEBODYS_BASE_URL=http://localhost:1@evil.example",
+        "SOMEBODYS_BASE_URL=http://localhost\\@evil.example",
+        "SOMEBODYS_BASE_URL=http://localhost\\.evil.example",
+        "SOMEBODYS_BASE_URL=http://2130706433/",
+        "SOMEBODYS_BASE_URL=//evil.example/x",
+        "SOMEBODYS_BASE_URL=/\\evil.example",
+        "SOMEBODYS_BASE_URL=http://[::ffff:1.2.3.4]/",
+        "SOMEBODYS_BASE_URL=${OTHER}",
+        "SOMEBODYS_BASE_URL=/${OTHER}",
+        "SOMEBODYS_BASE_URL=http://localhost$OTHER",
+        "QWEN_CODE_SYSTEM_SETTINGS_PATH=s.json",
+        "GEMINI_CLI_TRUST_WORKSPACE=true",
+        "GEMINI_SANDBOX=false",
+        "GEMINI_SANDBOX_PROXY_COMMAND=evil",
+        "GEMINI_DEBUG_LOG_FILE=/home/me/.bashrc",
+        "QWEN_HOME=evil",
+        "QWEN_BASE_URL=https://evil.example",
+        "SANDBOX=./evil",
+        "GOOGLE_CLOUD_UNIVERSE_DOMAIN=evil.example",
+        "OTEL_EXPORTER_OTLP_ENDPOINT=https://evil.example",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://evil.example",
+        "LANGCHAIN_ENDPOINT=https://evil.example",
+        "HF_ENDPOINT=https://evil.example",
+        "AIDER_LINT_CMD=./evil",
+        "AIDER_MODEL=oobabooga/http://127.0.0.1/x",
+        "AIDER_MODEL=${H}",
+        "NODE_TLS_REJECT_UNAUTHORIZED=0",
+        "NODE_TLS_REJECT_UNAUTHORIZED=\"0\"",
+        "https_proxy=http://evil.example:1",
+        "HTTPS_PROXY=evil.example:1",
+        "npm_config_script_shell=./evil",
+        "GIT_CONFIG_COUNT=1",
+        "PATH=./bin:$PATH",
+    ] {
+        assert_eq!(names(text).len(), 1, "{text:?}: {:?}", names(text));
+    }
+}
+
+#[test]
+fn a_name_is_found_wherever_some_reader_takes_it_for_one() {
+    for text in [
+        "LD_PRELOAD=./evil.so", "export LD_PRELOAD=./evil.so", "  \u{feff}LD_PRELOAD : ./evil.so",
+        "LD_PRELOAD\n=./evil.so", "'LD_PRELOAD'=./evil.so", "LD_PRELOAD=\"\n./evil.so\"",
+        "LD_PRELOAD=\n\"./evil.so\"", "A=1\rLD_PRELOAD=./evil.so", "# x\u{2028}LD_PRELOAD=./evil.so",
+        "A=1; LD_PRELOAD=./evil.so", "A=1 LD_PRELOAD=./evil.so", "export A=1 LD_PRELOAD=./evil.so",
+        "declare -x LD_PRELOAD=./evil.so", "A=it's\nB='x LD_PRELOAD=./evil.so y'",
+        // Readers that go on after a value in quotes.
+        "A=\"x\" LD_PRELOAD=./evil.so", "A=\"x\"LD_PRELOAD=./evil.so", "A='\\'LD_PRELOAD: ./evil.so",
+        "A='x\\'\nB=\"y\n' LD_PRELOAD=./evil.so", "A='\nexport\u{a0}LD_PRELOAD=./evil.so",
+        // A line that begins like a comment, where the one before is open.
+        "A='\n# '; LD_PRELOAD=./evil.so", "A=\"\n# \" LD_PRELOAD=./evil.so", "A=\"\n# \"LD_PRELOAD=./evil.so",
+        "A=it's\n# '; LD_PRELOAD=./evil.so",
+    ] {
+        assert_eq!(names(text), ["LD_PRELOAD"], "{text:?}");
+    }
+    assert_eq!(names("BASH_FUNC_ls%%=() { ./evil; }"), ["BASH_FUNC_ls"]);
+}
+
+#[test]
+fn a_value_is_harmless_only_if_every_reader_takes_the_same() {
+    for text in [
+        "NODE_OPTIONS=--require ./evil.js",
+        "NODE_OPTIONS=\"--no-warnings\n--require=./evil.js\"",
+        "NODE_OPTIONS='--no-warnings\\n--require=./evil.js'",
+        "NODE_OPTIONS=\"--no-warnings\" --require=./evil.js",
+        "NODE_OPTIONS=\"--no-warnings\"--require=./evil.js",
+        "NODE_OPTIONS=\"--no-warnings\"' --require=./evil.js'",
+        "NODE_OPTIONS='--no-warnings' # ' --require=./evil.js'",
+        "NODE_OPTIONS=\"--no-warnings # --require=./evil.js\"",
+        "NODE_OPTIONS=\"--no-warnings\n# \n--require=./evil.js\"",
+        "NODE_OPTIONS=$H",
+        "NODE_OPTIONS=--no-warnings\r--require=./evil.js",
+        "EDITOR=vim\r./evil",
+        "EDITOR=\"\"./evil",
+        "EDITOR=vim\\ -c:!evil",
+        "EDITOR='vim'./evil",
+        "BROWSER=\"none\n./evil\"",
+    ] {
+        assert_eq!(names(text).len(), 1, "{text:?}: {:?}", names(text));
+    }
+}
+
+#[test]
+fn a_plain_word_is_found_where_it_is_a_file_or_a_program_that_runs_its_input() {
+    for text in [
+        "BASH_ENV=evil",
+        "ENV=evil",
+        "ENV=./evil",
+        "ENV=evil.sh",
+        "EDITOR=./evil",
+        "EDITOR=sh",
+        "PAGER=sh",
+        "PAGER=vim",
+        "GIT_PAGER=python3",
+        "BROWSER=sh",
+        "EDITOR=\"vim -c !evil\"",
+        "PAGER=\"less -kevil\"",
+        "LESS=+!evil",
+        "LESS=-oevil",
+        "SHELL=evil",
+        "CC=sh",
+        "RUSTC_WRAPPER=sh",
+        "EDITOR=/workspace/vim",
+        "EDITOR=/usr/bin/../../workspace/vim",
+        "CARGO_HOME=evil",
+        "UV_PYTHON=evil",
+        "MPLBACKEND=module://evil",
+        "PYTHONWARNINGS=error::evil.X",
+        "TMPDIR=tmp",
+        "JAVA_OPTS=@evil",
+        "ES_JAVA_OPTS=-javaagent:evil.jar",
+        "JAVA_TOOL_OPTIONS=-Xmx1g -javaagent:e.jar",
+    ] {
+        assert_eq!(names(text).len(), 1, "{text:?}");
+    }
+}
+
+#[test]
+fn variables_by_which_a_program_loads_or_runs_a_file_are_found() {
+    for name in "ANSIBLE_CALLBACK_PLUGINS ANSIBLE_VAULT_PASSWORD_FILE AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE BUNDLE_GEMFILE BUNDLE_PATH \
+                 BUN_CONFIG_REGISTRY BUN_OPTIONS CARGO_BUILD_RUSTC_WRAPPER CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER CGO_CFLAGS CMAKE_TOOLCHAIN_FILE \
+                 COMPOSER_HOME CORECLR_PROFILER_PATH CUDA_INJECTION64_PATH DOCKER_HOST ERL_LIBS FZF_DEFAULT_COMMAND GEM_PATH GIT_SSH \
+                 GIT_TRACE GIT_TRACE2_EVENT GIT_TRACE_CURL GOAUTH GOCACHEPROG GOFLAGS GOTOOLCHAIN GST_PLUGIN_PATH GTK_MODULES HGRCPATH \
+                 INPUTRC JULIA_DEPOT_PATH LESSOPEN LUA_INIT_5_4 MAKEFILES MAKEFLAGS NAPI_RS_NATIVE_LIBRARY_PATH NODE_PATH ODBCSYSINI \
+                 OPENSSL_CONF PERL5OPT PIP_CONFIG_FILE PIP_INDEX_URL PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH PRISMA_QUERY_ENGINE_LIBRARY \
+                 PRISMA_SCHEMA_ENGINE_BINARY PSQLRC PUPPETEER_EXECUTABLE_PATH PYTEST_ADDOPTS PYTHONBREAKPOINT PYTHONPYCACHEPREFIX \
+                 PYTHONUSERBASE R_PROFILE_USER RIPGREP_CONFIG_PATH RUSTUP_TOOLCHAIN SSH_SK_PROVIDER SUDO_ASKPASS TAR_OPTIONS TF_CLI_CONFIG_FILE \
+                 BASH_LOADABLES_PATH GITPERLLIB GIT_SHELL_PATH ASAN_OPTIONS MICRO_CONFIG_HOME MISE_CONFIG_FILE NIX_CONFIG TRITON_CACHE_DIR \
+                 UV_INDEX_URL UV_PROJECT_ENVIRONMENT VIMINIT VIRTUAL_ENV VK_ICD_FILENAMES YARN_YARN_PATH ZDOTDIR"
+        .split_whitespace()
+    {
+        assert_eq!(names(&format!("{name}=./evil")), [name]);
+        assert_eq!(names(&format!("{name}=")), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn what_a_shell_would_run_is_found() {
+    for (text, name) in [
+        ("A=$(./evil)", "A"),
+        ("A=\"`./evil`\"", "A"),
+        ("A='x'`./evil`", "A"),
+        ("export A=1$(x)", "A"),
+        ("`./evil`", "$(…)"),
+        ("A=`\n./evil\n`", "A"),
+        ("A=$\\\n(./evil)", "A"),
+        ("A='\n# '$(./evil)", "$(…)"),
+    ] {
+        assert_eq!(names(text), [name], "{text:?}");
+    }
+    assert_eq!(names("# `x` $(y)\nA=`x`\n"), [""; 0]);
+}
+
+#[test]
+fn a_change_of_what_matters_is_news_and_its_removal_or_another_order_is_none() {
+    let before = "PATH=./bin\nOPENAI_BASE_URL=http://${H}\nH=one.example\nPORT=1\n";
+    for now in [
+        "OPENAI_BASE_URL=http://${H}\nH=one.example\nPATH=./bin\n",
+        "PATH=./bin\nPORT=2\n# why\n",
+        "H=two.example\nPATH=./bin\n",
+        "PATH=./bin\nOPENAI_BASE_URL=http://${H}\nH=one.example\nPORT=1\nOTHER=x\n",
+        "",
+    ] {
+        assert!(!has_news(before, now), "{now}");
+    }
+    for now in [
+        "PATH=./other\n",
+        "PATH=./bin\nHTTP_PROXY=http://evil.example\n",
+        // What a value refers to belongs to it.
+        "PATH=./bin\nOPENAI_BASE_URL=http://${H}\nH=evil.example\n",
+        "OPENAI_BASE_URL=http://${H}\nH=${I}\nI=evil.example\n",
+    ] {
+        assert!(has_news(before, now), "{now}");
+    }
+}
+
+#[test]
+fn a_change_on_any_line_of_a_value_is_news() {
+    for (before, now) in [
+        (
+            "NODE_OPTIONS=\"--no-warnings\n--require=./a.js\"\n",
+            "NODE_OPTIONS=\"--no-warnings\n--require=./evil.js\"\n",
+        ),
+        ("NODE_OPTIONS='\\'\n--require=./a.js'\n", "NODE_OPTIONS='\\'\n--require=./evil.js'\n"),
+        ("NODE_OPTIONS=a\\\n./a.js\n", "NODE_OPTIONS=a\\\n./evil.js\n"),
+        ("NODE_OPTIONS=a\"\n./a.js\"\n", "NODE_OPTIONS=a\"\n./evil.js\"\n"),
+        ("LD_PRELOAD=\n\"./a.so\"\n", "LD_PRELOAD=\n\"./evil.so\"\n"),
+        ("A=`\n./a\n`\n", "A=`\n./evil\n`\n"),
+    ] {
+        assert!(has_news(before, now), "{before}");
+        assert!(!has_news(before, before), "{before}");
+    }
+}
+
+#[test]
+fn a_file_with_more_than_can_be_told_apart_is_news_as_a_whole() {
+    let many: String =
+        (0..2000).flat_map(|number| ["PATH=./".to_owned(), number.to_string(), "\n".to_owned()]).collect();
+    assert!(!has_news(&many, &many));
+    assert!(has_news(&many, &format!("{many}A=1\n")));
+    let long = format!("PATH=\"{}\"\n", "x".repeat(10_000));
+    assert!(has_news(&long, &format!("{long}A=1\n")));
+    let references: String =
+        (0..200).flat_map(|number| [format!("A{number}=$A{}", number + 1), "\n".to_owned()]).collect();
+    let referring = format!("PATH=$A0\n{references}");
+    assert!(has_news(&referring, &format!("{referring}A200=./evil\n")));
+}
+
+#[test]
+fn a_large_file_is_read_in_time() {
+    let size = policy::classify::MAX_CONTENT / 4;
+    for line in [
+        "PATH=\\\n", "PATH='\n", "PATH=\"\\\"\n", "PATH=$A A=$PATH ", "PAGER=less;", "PATH=", "A=\"x\"",
+        "A=`x` ", "A='", "A='\\'\\'", "export A=\n\n", "A=$A$B$C B=$A$B$C ", "PATH ", "#'\"\n",
+    ] {
+        let text = line.repeat(size / line.len());
+        let start = Instant::now();
+        parts(Path::new(".env"), text.as_bytes());
+        assert!(start.elapsed() < Duration::from_secs(10), "{line:?}: {:?}", start.elapsed());
+    }
+}
