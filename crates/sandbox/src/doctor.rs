@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use confine::process::reap;
 use confine::report::{Report, Status};
+use policy::commands::CommandRules;
 use policy::config::key::LAYERS;
 use policy::plan::{
     AgentProcess, Boundary, BoundaryKind, BoundaryMode, Execution, FileId, Init, Layer, Need, Network, Plan,
@@ -197,6 +198,7 @@ pub(crate) fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
         lifecycle: policy::plan::Lifecycle::default(),
         pool: None,
         children: None,
+        commands: CommandRules::default(),
         layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
     }
 }

@@ -22,6 +22,7 @@ pub(crate) use self::exec::ExecArgs;
 pub(crate) use self::fs::{
     FsCommand, FsEditArgs, FsListArgs, FsPathArgs, FsReadArgs, FsSearchArgs, FsSelectionArgs,
 };
+pub(crate) use self::hook::{HookAgent, HookArgs};
 pub(crate) use self::mcp::{McpClient, McpCommand, McpInstallArgs, McpServeArgs};
 pub(crate) use self::request::PlanRequest;
 pub(crate) use self::sandboxes::{
@@ -36,6 +37,7 @@ mod deferred;
 mod egress;
 mod exec;
 mod fs;
+mod hook;
 mod keys;
 mod mcp;
 mod request;
@@ -197,6 +199,12 @@ pub(crate) enum CliCommand {
     /// Give the tools of a model to clients of MCP: commands in a sandbox
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Answer a hook that an agent runs before it uses its shell tool: the command runs in a sandbox of the session, if it may
+    ///
+    /// Reads the call on standard input and prints the answer. It takes what `run` takes. The first command of a session makes its sandbox, which
+    /// ends when it has been idle for 30 minutes, or as `[lifecycle]` says. `[commands]` says which commands run, and which a person is
+    /// asked about. If anything fails, the command does not run.
+    Hook(Deferred<HookArgs>),
     /// Test every layer of isolation on this machine, with a temporary sandbox
     Doctor,
     /// Relay sockets of the host for a sandbox that stays; `create` and `run --detach` start it by themselves

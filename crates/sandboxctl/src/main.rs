@@ -36,6 +36,7 @@ mod own_git;
 mod precedence;
 mod report;
 mod request;
+mod shell_words;
 mod sockets;
 mod text;
 mod ui;

@@ -21,6 +21,7 @@ use crate::cli::{BuildArgs, Format};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
+use crate::shell_words::quoted;
 use crate::ui::Ui;
 use crate::{consent, directories, files, load};
 
@@ -153,15 +154,6 @@ fn lossy(words: &[OsString]) -> Vec<String> {
 fn line(variable: Option<String>, words: &[OsString]) -> String {
     let words = lossy(words).into_iter().map(|word| quoted(&word));
     variable.into_iter().chain(words).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -36,22 +36,30 @@ fn reuse(ui: &Ui, found: &StayingSandbox, plan: &Plan) -> Result<ExitCode, Comma
         let (name, phase) = (found.name().to_owned(), found.phase);
         return Err(SandboxError::NameInUse { name, phase }.into());
     }
-    let (theirs, ours) = (json!(found.record.plan), json!(plan));
-    let keys = ours.as_object().into_iter().chain(theirs.as_object()).flat_map(|object| object.keys());
-    let differing: BTreeSet<&String> = keys.filter(|key| theirs.get(key) != ours.get(key)).collect();
-    if !differing.is_empty() {
-        let differing: Vec<_> = differing.into_iter().map(String::as_str).collect();
-        let (name, what) = (found.name(), differing.join(", "));
-        let message = format!("sandbox \"{name}\" was made from something else: {what} differ");
-        return Err(CommandError::message(Code::SandboxNameInUse, message)
-            .details(json!({ "differing": differing }))
-            .hint("`sandboxctl inspect` shows what it was made from, `sandboxctl plan` what it would be made from"));
-    }
+    same_plan(found, plan)?;
     if found.phase != Phase::Running {
         let (name, phase) = (found.name().to_owned(), found.phase);
         return Err(SandboxError::Phase { name, phase, action: "be reused" }.into());
     }
     made(ui, &found.record, "reused")
+}
+
+/// Refuses a sandbox that was made from another plan.
+pub(super) fn same_plan(found: &StayingSandbox, plan: &Plan) -> Result<(), CommandError> {
+    let (theirs, ours) = (json!(found.record.plan), json!(plan));
+    let keys = ours.as_object().into_iter().chain(theirs.as_object()).flat_map(|object| object.keys());
+    let differing: BTreeSet<&String> = keys.filter(|key| theirs.get(key) != ours.get(key)).collect();
+    if differing.is_empty() {
+        return Ok(());
+    }
+    let differing: Vec<_> = differing.into_iter().map(String::as_str).collect();
+    let (name, what) = (found.name(), differing.join(", "));
+    let message = format!("sandbox \"{name}\" was made from something else: {what} differ");
+    Err(CommandError::message(Code::SandboxNameInUse, message)
+        .details(json!({ "differing": differing }))
+        .hint(
+            "`sandboxctl inspect` shows what it was made from, `sandboxctl plan` what it would be made from",
+        ))
 }
 
 /// Makes a sandbox that stays.

@@ -26,6 +26,7 @@ mod exec;
 mod fs;
 mod git_config;
 mod home;
+mod hook;
 mod init;
 mod man;
 mod mcp;
@@ -85,6 +86,7 @@ pub(crate) fn run(
         CliCommand::SocketRelay => socket_relay::serve(),
         CliCommand::Children => children::serve(ui),
         CliCommand::Child => child::child(ui, Context::gather()?, parent),
+        CliCommand::Hook(Deferred(args)) => hook::hook(ui, args),
         CliCommand::Mcp(command) => mcp::mcp(ui, command),
         CliCommand::Doctor => doctor::doctor(ui, &Context::gather()?),
     }

@@ -148,7 +148,7 @@ fn explanation(subject: &Subject, answer: &PolicyAnswer) -> String {
         Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), escape::path(path)),
         Subject::Host { host } => format!("reach {host}"),
         Subject::Request { method, url } => format!("send {method} {url}"),
-        Subject::Command { .. } => "have that run".to_owned(),
+        Subject::Command { .. } => "run it".to_owned(),
         Subject::Env { name } => format!("see the caller's variable {name}"),
     };
     let (may, next) = match decision {

@@ -481,6 +481,7 @@ mod tests {
             limits: Limits { memory: Some(Bytes(1 << 20)), cpus: Some(MilliCpus(1500)), ..Limits::default() },
             pool: None,
             children: None,
+            commands: policy::commands::CommandRules::default(),
             protect: Protect::NOTHING,
             lifecycle: policy::plan::Lifecycle::default(),
             layers: std::collections::BTreeMap::new(),

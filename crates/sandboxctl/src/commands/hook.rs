@@ -1,0 +1,242 @@
+//! `hook`: answers the hook that an agent runs before it uses its shell tool.
+//!
+//! The agent itself runs on the host. What its model asks for does not: the answer replaces the command by one that runs it in the sandbox
+//! of the session. Agents run a command as it is if their hook fails in whatever way but by exit code 2 or a denial, so every error
+//! becomes a denial.
+
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use policy::commands::CommandVerdict;
+use policy::plan::Plan;
+use policy::query::{Approval, Denial};
+use policy::rules::verdict::Decision;
+use policy::text::escape;
+use sandbox::Attachment;
+use sandbox::state::sandboxes::{Phase, SandboxError};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{create, sandboxes};
+use crate::cli::{HookAgent, HookArgs};
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+use crate::exit_code::ExitCode;
+use crate::load::{self, Loaded};
+use crate::shell_words::quoted;
+use crate::ui::Ui;
+
+/// The longest call that is read, in bytes.
+const MAX_CALL: u64 = 4 << 20;
+/// How long the sandbox of a session stays without a command, unless configured. Nobody says when a session has ended.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// How long another call of the session may take to make the sandbox.
+const MAKING: Duration = Duration::from_secs(60);
+
+/// What an agent says of a call. It says more, which concerns nobody here.
+#[derive(Deserialize)]
+struct Call {
+    hook_event_name: String,
+    session_id: String,
+    cwd: PathBuf,
+    tool_name: String,
+    #[serde(default)]
+    tool_input: Map<String, Value>,
+}
+
+/// What is answered.
+enum Answer {
+    /// The hook has no opinion: it is not about a command.
+    Nothing,
+    Deny(String),
+    /// The call goes on with this command in place of its own, at once or once a person agrees.
+    Instead {
+        decision: Decision,
+        command: String,
+        reason: String,
+    },
+}
+
+pub(crate) fn hook(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
+    let agent = args.agent;
+    let read = read();
+    let (event, input) = match &read {
+        Ok(call) => (call.hook_event_name.clone(), call.tool_input.clone()),
+        Err(_) => ("PreToolUse".to_owned(), Map::new()),
+    };
+    let answered = read.and_then(|call| answer(ui, &call, args));
+    let answer = answered.unwrap_or_else(|error| {
+        let hints: Vec<_> = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
+        Answer::Deny(format!(
+            "the sandbox of this session cannot be used: {:#}{}",
+            error.cause,
+            hints.concat()
+        ))
+    });
+    ui.json_line(&answer.said(agent, &event, input))?;
+    Ok(ExitCode::Success)
+}
+
+fn read() -> Result<Call, CommandError> {
+    let mut text = Vec::new();
+    let length = std::io::stdin().take(MAX_CALL + 1).read_to_end(&mut text);
+    length.context("cannot read the call on standard input")?;
+    if text.len() as u64 > MAX_CALL {
+        let message = format!("the call on standard input is longer than {MAX_CALL} bytes");
+        return Err(CommandError::message(Code::UsageInvalid, message));
+    }
+    let call = serde_json::from_slice(&text);
+    call.context("what stands on standard input is no call of a hook")
+        .map_err(|error| CommandError::new(Code::UsageInvalid, error))
+}
+
+fn answer(ui: &Ui, call: &Call, mut args: HookArgs) -> Result<Answer, CommandError> {
+    if call.hook_event_name != "PreToolUse" || call.tool_name != "Bash" {
+        return Ok(Answer::Nothing);
+    }
+    let Some(text) = call.tool_input.get("command").and_then(Value::as_str) else {
+        return Ok(Answer::Deny("the call of the shell tool has no `command`".to_owned()));
+    };
+    // As for the MCP server: nothing of it needs root.
+    let mut context = Context::gather_as_caller()?;
+    args.request.name = Some(name(args.agent, &call.session_id)?);
+    let mut loaded = load::plan(ui, &context, &args.request, Vec::new(), &mut |_| ())?;
+    loaded.plan.lifecycle.idle_timeout.get_or_insert(IDLE);
+    let verdict = loaded.plan.commands.decide(text);
+    if let Some(denied) = denied(args.agent, &verdict) {
+        return Ok(Answer::Deny(denied.to_string()));
+    }
+    let Some(directory) = inside(&loaded.plan, &call.cwd) else {
+        let shared: Vec<_> =
+            loaded.plan.boundaries.iter().map(|boundary| escape::path(&boundary.host)).collect();
+        let (cwd, shared) = (escape::path(&call.cwd), shared.join(", "));
+        return Ok(Answer::Deny(format!(
+            "the sandbox has no directory `{cwd}`: change to one that it shares, which are {shared}"
+        )));
+    };
+    let name = loaded.plan.name.clone();
+    ensure(ui, &mut context, loaded)?;
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let words = [
+        program.as_os_str(),
+        OsStr::new("exec"),
+        OsStr::new("--quiet"),
+        OsStr::new("--workdir"),
+        directory.as_os_str(),
+        OsStr::new(&name),
+        OsStr::new("--"),
+        OsStr::new(&args.shell),
+        OsStr::new("-c"),
+        OsStr::new(text),
+    ];
+    let words: Option<Vec<_>> = words.into_iter().map(OsStr::to_str).map(|word| word.map(quoted)).collect();
+    let command = words.context("a path that the command needs is not UTF-8")?.join(" ");
+    let reason = format!("it runs in the sandbox {name}");
+    let reason = match verdict.decision {
+        Decision::Allow => reason,
+        Decision::Ask | Decision::Deny => format!("{}; {reason}", verdict.reason),
+    };
+    Ok(Answer::Instead { decision: verdict.decision, command, reason })
+}
+
+/// Returns why a command does not run, if it does not.
+fn denied(agent: HookAgent, verdict: &CommandVerdict) -> Option<Denial> {
+    let (command, rule) = (verdict.command.clone(), verdict.reason.to_string());
+    match (verdict.decision, agent) {
+        (Decision::Deny, _) => Some(Denial::Command { command, rule }),
+        (Decision::Ask, HookAgent::Codex) => {
+            Some(Denial::NotApproved { command, rule, answer: Approval::NobodyToAsk })
+        }
+        (Decision::Ask, HookAgent::ClaudeCode) | (Decision::Allow, _) => None,
+    }
+}
+
+/// Returns the name of the sandbox of a session.
+fn name(agent: HookAgent, session: &str) -> Result<String, CommandError> {
+    let agent = match agent {
+        HookAgent::ClaudeCode => "claude-code",
+        HookAgent::Codex => "codex",
+    };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    if session.is_empty() || session.len() > 48 || !session.bytes().all(is_plain) {
+        let message = format!("`session_id`: \"{}\" cannot name a sandbox", escape::line(session));
+        return Err(CommandError::message(Code::UsageInvalid, message));
+    }
+    Ok(format!("{agent}-{session}"))
+}
+
+/// Returns where the sandbox has a directory of the host.
+fn inside(plan: &Plan, directory: &Path) -> Option<PathBuf> {
+    // What the agent says is the path that it has come by, and links may be on the way.
+    let real = directory.canonicalize().ok()?;
+    let shared = plan.boundaries.iter().filter(|boundary| real.starts_with(&boundary.host));
+    let innermost = shared.max_by_key(|boundary| boundary.host.components().count())?;
+    let within = real.strip_prefix(&innermost.host).ok()?;
+    Some(if within == Path::new("") { innermost.guest.clone() } else { innermost.guest.join(within) })
+}
+
+/// Makes the sandbox of the session, if it does not live.
+fn ensure(ui: &Ui, context: &mut Context, loaded: Loaded) -> Result<(), CommandError> {
+    let (plan, project) = (loaded.plan, loaded.project);
+    let env = context.env.clone();
+    let started = Instant::now();
+    loop {
+        let found = sandboxes::open(context)?.lookup(&plan.name)?;
+        let failed = match found {
+            None => {
+                let made = create::make(ui, context, &plan, project.clone(), Attachment::Detached);
+                context.env.clone_from(&env);
+                match made {
+                    Ok(_) => return Ok(()),
+                    Err(error) if error.code == Code::SandboxNameInUse => error,
+                    Err(error) => return Err(error),
+                }
+            }
+            Some(found) => {
+                create::same_plan(&found, &plan)?;
+                match found.phase {
+                    Phase::Running => return Ok(()),
+                    Phase::Stopped => {
+                        create::restart(ui, context, &found)?;
+                        return Ok(());
+                    }
+                    phase => SandboxError::Phase { name: plan.name.clone(), phase, action: "be used" }.into(),
+                }
+            }
+        };
+        // Calls come at once, and one of them makes it.
+        if started.elapsed() > MAKING {
+            return Err(failed);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+impl Answer {
+    /// Returns the answer in the form that agents read. `input` is what the tool was called with.
+    fn said(self, agent: HookAgent, event: &str, mut input: Map<String, Value>) -> Value {
+        let (decision, reason, command) = match self {
+            Self::Nothing => return json!({}),
+            Self::Deny(reason) => (Decision::Deny, reason, None),
+            Self::Instead { decision, command, reason } => (decision, reason, Some(command)),
+        };
+        let mut output = json!({
+            "hookEventName": event,
+            "permissionDecision": decision,
+            "permissionDecisionReason": reason,
+        });
+        if let Some(command) = command {
+            input.insert("command".to_owned(), Value::String(command));
+            // Codex takes what was changed, and refuses a call with fields that its tool does not have.
+            output["updatedInput"] = match agent {
+                HookAgent::ClaudeCode => Value::Object(input),
+                HookAgent::Codex => json!({ "command": input["command"] }),
+            };
+        }
+        json!({ "hookSpecificOutput": output })
+    }
+}
