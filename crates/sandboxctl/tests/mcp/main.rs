@@ -8,6 +8,7 @@ mod conformance;
 mod ends;
 mod files;
 mod hang_up;
+mod hooks;
 mod http;
 mod install;
 mod jobs;

@@ -138,7 +138,9 @@ class Provider(http.server.BaseHTTPRequestHandler):
         if path not in STREAMS or not body.get("stream"):
             self.record(body=body)
             return self.answer(404, {"error": {"type": "not_found_error", "message": "a mock"}})
-        self.record(tools=[tool.get("name") for tool in body.get("tools", [])])
+        # What a tool has answered is the last of what is sent.
+        last = (body.get("messages") or body.get("input") or [None])[-1]
+        self.record(tools=[tool.get("name") for tool in body.get("tools", [])], last=last)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
