@@ -22,7 +22,7 @@ fn what_only_reads_is_known() {
         "if test -f a; then cat a; else echo none; fi",
         "git status --short && git -C sub log --oneline -5 -- a",
         "git diff HEAD~1 -- src",
-        "find . -name '*.rs' -type f | xargs grep -l unsafe",
+        "find . -name '*.rs' -type f | xargs grep -l main",
         "find . -type f -exec grep -l x {} +",
         "sed -n '1,20p' file",
         "sed 's/a/b/g; s|c|d|' file",

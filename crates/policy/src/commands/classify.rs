@@ -2,31 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use super::class::CommandClass;
+use super::git;
 use super::programs::{ASSIGNING, EVALUATING, FETCHING, PROGRAMS, Program, READERS};
 use super::shell::may_substitute;
 use super::simple::{SimpleCommand, Word};
-use super::{CommandClass, git};
+use super::variables::of_variable;
 
 /// Directories in which nobody puts a program of another kind under a name that is known.
 const OF_SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
-
-/// Variables in capitals that change nothing but what is printed.
-const HARMLESS: &[&str] = &[
-    "CI", "CLICOLOR", "COLUMNS", "DEBIAN_FRONTEND", "FORCE_COLOR", "LANG", "LANGUAGE", "LINES", "NO_COLOR",
-    "OLDPWD", "REPLY", "TERM", "TZ",
-];
-
-/// Variables of other letters that programs or the shell obey.
-const OBEYED: &[&str] = &["all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy"];
-
-/// Returns what assigning a variable does, if that is more than nothing. In lower case variables are the script's own, and in capitals
-/// programs obey them, as the linker does `LD_PRELOAD` and the shell `PATH`.
-pub(super) fn of_variable(name: &str) -> Option<CommandClass> {
-    let name = name.trim_end_matches('+');
-    let is_own = name.bytes().any(|byte| byte.is_ascii_lowercase()) && !OBEYED.contains(&name);
-    let is_harmless = is_own || HARMLESS.contains(&name) || name.starts_with("LC_") || name == "_";
-    (!is_harmless).then_some(CommandClass::Execute)
-}
 
 /// Returns the name of the program that a word stands for, if it is one that may be known: named by itself, or in a directory of the
 /// system.

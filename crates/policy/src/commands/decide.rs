@@ -5,10 +5,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::class::CommandClass;
 use super::matching::Match;
+use super::rules::{CommandRule, CommandRules};
 use super::simple::{SimpleCommand, Word};
 use super::wrappers::{Wrapped, wrapped};
-use super::{CommandClass, CommandRule, CommandRules, classify, shell};
+use super::{classify, shell};
 use crate::rules::verdict::Decision;
 use crate::text::escape;
 

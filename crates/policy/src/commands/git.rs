@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::CommandClass;
+use super::class::CommandClass;
 use super::simple::Word;
 
 use CommandClass::{Execute, Network, Read, Write};
@@ -95,7 +95,7 @@ const LETTERS: &[(&str, char, CommandClass)] = &[
     ("rebase", 'i', Execute),
 ];
 
-/// The words that follow the options before the subcommand, the subcommand first. None if these options are not known.
+/// Returns the words that follow the options before the subcommand, the subcommand first; None if these options are not known.
 pub(super) fn subcommand(words: &[Word]) -> Option<&[Word]> {
     let mut rest = words;
     loop {

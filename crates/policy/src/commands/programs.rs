@@ -1,6 +1,6 @@
 //! What programs do, as far as their names and options tell.
 
-use super::CommandClass;
+use super::class::CommandClass;
 
 use CommandClass::{Execute, Network, Read, Write};
 

@@ -14,9 +14,9 @@ use brush_parser::ast::{
 use brush_parser::word::{WordPiece, WordPieceWithSource};
 use brush_parser::{ParserOptions, SourceInfo, Token};
 
-use super::CommandClass;
-use super::classify::of_variable;
+use super::class::CommandClass;
 use super::simple::{SimpleCommand, Word};
+use super::variables::of_variable;
 
 /// The longest text that is taken apart, in bytes.
 pub(super) const MAX_TEXT: usize = 32 << 10;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::CommandClass;
+use super::class::CommandClass;
 
 /// One command of a shell text, as far as it is known before the text runs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -102,7 +102,7 @@ fn behind_env(words: &[Word]) -> Vec<SimpleCommand> {
             Some(word) if word.starts_with('-') => return vec![SimpleCommand::unknown()],
             Some(word) if word.contains('=') => {
                 let name = word.split('=').next().unwrap_or(word);
-                command.classes.extend(super::classify::of_variable(name));
+                command.classes.extend(super::variables::of_variable(name));
                 rest = &rest[1..];
             }
             _ => break,
