@@ -177,11 +177,16 @@ impl Policy {
         &self.wanted
     }
 
+    /// Returns where a decision about commands stands, by its key.
+    pub fn command_origin(&self, key: &str) -> Origin {
+        self.command_origins.get(key).cloned().unwrap_or(Origin::Default)
+    }
+
     /// Answers whether a shell text may run that a model asks for.
     #[cfg(feature = "commands")]
     pub fn command(&self, text: &str) -> Verdict {
         let verdict = self.commands.decide(text);
-        let origin = self.command_origins.get(&verdict.key()).cloned().unwrap_or(Origin::Default);
+        let origin = self.command_origin(&verdict.key());
         let rule = format!("`{}`: {}", verdict.command, verdict.reason);
         Verdict { decision: verdict.decision, rule, origin }
     }
