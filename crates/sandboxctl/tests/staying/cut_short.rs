@@ -62,7 +62,7 @@ fn a_client_killed_while_it_makes_one_leaves_one_that_runs_or_none() {
         kept.sort();
         assert_eq!(kept, [".events", ".events.lock", ".names"], "by {caller:?}");
         let left = said(&ours(&place, &["ls", "--all", "--quiet"]).output().unwrap());
-        assert!(left.starts_with("no sandbox stays"), "by {caller:?}: {left}");
+        assert!(left.starts_with("no sandbox runs"), "by {caller:?}: {left}");
     }
 }
 

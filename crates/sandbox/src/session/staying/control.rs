@@ -55,11 +55,7 @@ impl StayingSandbox {
         self.require(Phase::can_stop, action)?;
         match self.ask_usage() {
             Err(SandboxError::Unreachable { .. }) if self.ends_now()? => {
-                let phase = match self.record.stay.attachment {
-                    Attachment::Attached => Phase::Ending,
-                    Attachment::Detached => Phase::Stopped,
-                };
-                Err(SandboxError::Phase { name: self.name().to_owned(), phase, action })
+                Err(self.has_ended_and_cannot(action))
             }
             usage => usage,
         }
@@ -216,8 +212,15 @@ impl StayingSandbox {
 
     /// Makes the error of one that has ended since it was found.
     pub(crate) fn ended(&self) -> SandboxError {
-        let action = "have its files used";
-        SandboxError::Phase { name: self.name().to_owned(), phase: Phase::Stopped, action }
+        self.has_ended_and_cannot("have its files used")
+    }
+
+    fn has_ended_and_cannot(&self, action: &'static str) -> SandboxError {
+        let phase = match self.record.stay.attachment {
+            Attachment::Attached => Phase::Ending,
+            Attachment::Detached => Phase::Stopped,
+        };
+        SandboxError::Phase { name: self.name().to_owned(), phase, action }
     }
 
     pub(crate) fn unreachable(&self, source: io::Error) -> SandboxError {
