@@ -219,7 +219,11 @@ impl<'a> EventStream<'a> {
                     self.await_end(&sandbox);
                 }
                 Phase::Ending | Phase::Stopped => {
-                    self.living.remove(&sandbox.record.id);
+                    if sandbox.phase == Phase::Ending {
+                        self.await_removal(&sandbox.record.id);
+                    } else {
+                        self.living.remove(&sandbox.record.id);
+                    }
                     self.add(new, Milestone::Birth, sandbox.birth_event());
                     let is_known = |known: &BTreeSet<Milestone>| known.contains(&Milestone::Death);
                     if !self.known.get(&sandbox.record.id).is_some_and(is_known) {
@@ -283,6 +287,17 @@ impl<'a> EventStream<'a> {
                 // It is about to end.
                 Err(_) => living.look_later(),
             };
+        }
+    }
+
+    /// Sees to it that one is looked at again that its client removes: where that was killed, nothing else says so.
+    fn await_removal(&mut self, id: &RunId) {
+        let living = self
+            .living
+            .entry(id.clone())
+            .or_insert(Living { end: EndWatch::Look(Instant::now()), delay: FIRST_DELAY });
+        if !matches!(living.end, EndWatch::Look(at) if at > Instant::now()) {
+            living.end = living.look_later();
         }
     }
 
