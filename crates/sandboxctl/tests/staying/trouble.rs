@@ -105,12 +105,15 @@ fn a_sandbox_that_is_full_of_processes_says_so_and_what_to_do() {
     let fill = "import os, time\nwhile True:\n  try:\n    if os.fork() == 0: time.sleep(1000)\n  except OSError: break\n\
                 open('full', 'w')\ntime.sleep(1000)";
     for (caller, runner) in everywhere("as many processes as there may be") {
-        match (caller, runner) {
-            // The control group of its commands does not count PID 1 and supervisors.
-            (Caller::Root, Runner::Native) => continue,
-            // Without control groups of its own an engine may bound nothing.
-            (Caller::Normal, Runner::RootlessDocker | Runner::Podman) => continue,
-            _ => {}
+        // The control group of its commands does not count PID 1 and supervisors; and without control groups of its own an engine may bound
+        // nothing.
+        let is_uncounted = match runner {
+            Runner::Native => caller == Caller::Root,
+            Runner::RootlessDocker | Runner::Podman => caller == Caller::Normal,
+            Runner::Docker | Runner::Local => false,
+        };
+        if is_uncounted {
+            continue;
         }
         let place = Place::on(caller, runner);
         let who = format!("in {runner:?} by {caller:?}");
