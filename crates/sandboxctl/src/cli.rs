@@ -124,29 +124,28 @@ pub(crate) enum CliCommand {
     Create(Deferred<CreateArgs>),
     /// Run another command in a running sandbox, confined as the first one is
     ///
-    /// In one that stays, as `create` and `run --detach` make them, it gets what the sandbox was made with. In the container of a `run`
-    /// that goes on in Docker or Podman, it gets the variables and secrets of the configuration that is found now, but not what `run --env` has
-    /// set. It ends with this program.
+    /// It gets what the sandbox was made with: variables, secrets, directory and limits, whatever is configured by now. The sandbox is one of `create` or
+    /// `run --detach`, or that of a `run --name` whose command still runs. It ends with this program, unless it is detached.
     Exec(Deferred<ExecArgs>),
-    /// List the sandboxes that stay
+    /// List the sandboxes that have a name: those that stay, and those of `run --name`
     #[command(visible_alias = "ps")]
     Ls(ListArgs),
-    /// Show everything that is known of a sandbox that stays
+    /// Show everything that is known of a sandbox
     Inspect(NamesArgs),
     /// Print what the command of `run --detach` has written
     Logs(LogsArgs),
-    /// Print what happens to sandboxes that stay, as it happens
+    /// Print what happens to sandboxes, as it happens
     ///
     /// Each event is a line; with --format json a JSON object on one line. Events are `create`, `start` (made again after its end), `exec_start`, `exec_end`,
     /// `pause`, `unpause`, `stop` (somebody has asked for the end), `die` (with its cause: command, stopped, idle, aged or killed) and `remove`.
     /// A time is how long ago (10m), a moment (2026-01-02T03:04:05Z), or seconds since 1970, as in `docker events`.
     Events(EventsArgs),
-    /// Copy files between the host and a sandbox that stays, or from one to another
+    /// Copy files between the host and a sandbox, or from one to another
     ///
     /// As `docker cp`: into a directory that is there, else to that path; `DIR/.` is what the directory contains; `-` is an archive of tar.
     /// A path in a sandbox begins at its root. Links are copied and never followed.
     Cp(CopyArgs),
-    /// Read, write and search files of a sandbox that stays, as its agent could
+    /// Read, write and search files of a sandbox, as its agent could
     #[command(subcommand)]
     Fs(FsCommand),
     /// Wait until sandboxes have ended, and print their exit codes

@@ -5,6 +5,7 @@
 use std::fmt::{self, Display};
 use std::io;
 
+use confine::protocol::Attachment;
 use policy::config::problem::{self, Location, Problem};
 use policy::text::escape;
 use sandbox::engine::error::EngineError;
@@ -14,7 +15,7 @@ use sandbox::session::passed::PassError;
 use sandbox::session::staying::copy::CopyError;
 use sandbox::state::directory::StateError;
 use sandbox::state::homes::HomeError;
-use sandbox::state::sandboxes::{Phase, SandboxError};
+use sandbox::state::sandboxes::{BE_UNPAUSED, Phase, SandboxError};
 use sandbox::state::trust::TrustError;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -189,21 +190,42 @@ impl CommandError {
             SandboxError::NameInUse { phase, .. } if phase.can_be_removed() => {
                 Self::message(Code::SandboxNameInUse, message).hint("`sandboxctl rm` removes it")
             }
+            SandboxError::NameInUse { phase: Phase::Ending, .. }
+            | SandboxError::Phase { phase: Phase::Ending, .. } => {
+                Self::message(Code::SandboxEnding, message).hint("try again in a moment; `sandboxctl wait` prints how it has ended")
+            }
+            SandboxError::NameInUse { attachment: Attachment::Attached, .. } => {
+                Self::message(Code::SandboxNameInUse, message)
+                    .hint("`sandboxctl exec` runs commands in it; the name is free when its own command has ended")
+            }
             SandboxError::NameInUse { .. } => Self::message(Code::SandboxNameInUse, message)
                 .hint("`sandboxctl exec` runs commands in it; `create --reuse` uses it if it was made from the same"),
+            SandboxError::Phase { phase: Phase::Running, action: BE_UNPAUSED, .. } => {
+                Self::message(Code::SandboxState, message).hint("it is not paused, and there is nothing to do")
+            }
             SandboxError::Phase { phase, .. } => {
                 let failure = Self::message(Code::SandboxState, message);
                 match phase {
                     Phase::Running => failure.hint("`sandboxctl stop` ends it; `rm --force` does, too"),
                     Phase::Paused => failure.hint("`sandboxctl unpause` lets its processes go on"),
                     Phase::Stopped => failure.hint("`sandboxctl start` makes it again"),
-                    Phase::Creating => failure.hint("try again in a moment"),
+                    Phase::Creating | Phase::Ending => failure.hint("try again in a moment"),
                 }
             }
+            SandboxError::Full(_) => Self::message(Code::SandboxFull, message)
+                .hint("end something in it, and try again; `--pids-limit` or `[limits] pids` allows more when it is made"),
             SandboxError::Unreachable { .. } => Self::message(Code::SandboxUnreachable, message)
                 .hint("`sandboxctl rm --force` kills it and removes it"),
             SandboxError::Unreadable { .. } => Self::message(Code::ToolFailed, message)
-                .hint("another version of sandboxctl may have written it"),
+                .hint("another version of sandboxctl may have written it; `sandboxctl rm --force ID` removes it when it has ended"),
+            SandboxError::UnreadableLives(_) | SandboxError::NameHeld { .. } => {
+                let code = match error {
+                    SandboxError::NameHeld { .. } => Code::SandboxNameInUse,
+                    _ => Code::ToolFailed,
+                };
+                Self::message(code, message)
+                    .hint("another version of sandboxctl may have made it, and can end it")
+            }
             SandboxError::State(_) | SandboxError::Log { .. } => Self::message(Code::ToolFailed, message),
         }
     }

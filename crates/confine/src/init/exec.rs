@@ -16,7 +16,7 @@ use nix::sys::time::TimeValLike;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::process::set_child_subreaper;
+use rustix::process::{Pid, getppid, set_child_subreaper};
 
 use crate::cgroup::KillCounter;
 use crate::process::reap::{self, Reaped};
@@ -45,6 +45,8 @@ pub(super) struct ExecSupervision<'a> {
     pub(super) neighbours: Neighbours,
     /// What counts the processes of the sandbox that were killed for lack of memory.
     pub(super) kills: &'a KillCounter,
+    /// Who has forked this process, and what it ends with.
+    pub(super) parent: Pid,
 }
 
 /// Receives what a client requests, and supervises it. The returned code is that of the supervisor's process: 0 says that it has
@@ -135,7 +137,7 @@ fn run(
             // A client that is gone is noticed in a moment.
             let _ = session.send(&report, &[]);
             let running = Running { session: Some(session), signals, pid, life, ending: None };
-            running.supervise(&|| supervised.kills.count() > killed_before);
+            running.supervise(supervised.parent, &|| supervised.kills.count() > killed_before);
             // It hangs up when this closes it, and not whenever nobody happens to have it open.
             drop(terminal);
             return 0;
@@ -192,13 +194,18 @@ impl Deadline {
 
 impl Running {
     /// Waits until nothing is left of the command.
-    fn supervise(mut self, was_short_of_memory: &dyn Fn() -> bool) {
+    fn supervise(mut self, parent: Pid, was_short_of_memory: &dyn Fn() -> bool) {
         let mut deadline = Deadline::after(self.life.timeout);
         let mut more = false;
         loop {
             let (signalled, requested) = self.wait(deadline.at(), more);
             if signalled {
                 let _ = self.signals.read_signal();
+            }
+            if getppid() != Some(parent) {
+                // Without isolation nobody else ends what it has started.
+                or_end(&reap::kill_descendants());
+                return;
             }
             match reap::reap(self.pid) {
                 Reaped::Agent(ending) => {

@@ -12,7 +12,7 @@ use super::scope::Scope;
 use super::stay::{InitialCommand, Staying};
 use crate::capabilities;
 use crate::process::reap;
-use crate::process::start::{Neighbours, NotStarted};
+use crate::process::start::{self, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{ControlSocket, Event, HostSpec};
 use crate::report::Report;
@@ -48,7 +48,7 @@ pub fn run() -> io::Result<u8> {
         Ok(staying) => staying.serve(control),
         Err(NotStarted::Unexecutable { command, errno }) => {
             control.send(&Event::Unexecutable { command, errno }, &[])?;
-            Ok(126)
+            Ok(start::exit_code(errno))
         }
         Err(NotStarted::Failed(failure)) => {
             control.send(&Event::Failed(failure), &[])?;

@@ -164,7 +164,7 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
     match refused {
         NotStarted::Unexecutable { command, errno } => {
             control.send(&Event::Unexecutable { command, errno }, &[])?;
-            Ok(if errno == libc::ENOENT { 127 } else { 126 })
+            Ok(start::exit_code(errno))
         }
         NotStarted::Failed(failure) => {
             control.send(&Event::Failed(failure), &[])?;
@@ -268,7 +268,7 @@ fn start_agent(spec: &InitSpec, given: &Descriptors, terminal: Option<&OwnedFd>)
     let command = spec.command.as_ref().ok_or_else(|| failed(Step::Command)(Errno::INVAL));
     let command = command.map_err(NotStarted::Failed)?;
     let (cgroups, passed) = (&given.cgroups, &given.passed);
-    // Exec sessions of an engine restrict themselves.
+    // No other command of ours runs beside it: a sandbox that others find has a PID 1 that serves them (`stay.rs`).
     let started =
         start::start(command, &start::Given { terminal, cgroups, passed, neighbours: Neighbours::None });
 
@@ -284,7 +284,7 @@ fn start_agent(spec: &InitSpec, given: &Descriptors, terminal: Option<&OwnedFd>)
 fn others(rootfs: &Rootfs) -> OtherProcesses {
     match rootfs {
         Rootfs::Own { .. } => OtherProcesses::OfAgent,
-        Rootfs::Engine { .. } => OtherProcesses::OfExecSessions,
+        Rootfs::Engine { .. } => OtherProcesses::OfEngine,
     }
 }
 

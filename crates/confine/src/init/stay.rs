@@ -15,7 +15,9 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid};
+use rustix::process::{
+    Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_parent_process_death_signal, waitid,
+};
 
 use super::descriptors::{Descriptors, StayDescriptors};
 use super::exec::{self, ExecSupervision, timespec};
@@ -26,11 +28,11 @@ use super::scope::Scope;
 use super::shortage;
 use crate::cgroup::KillCounter;
 use crate::process::reap;
-use crate::process::start::{self, Neighbours, NotStarted};
+use crate::process::start::{self, Neighbours, NotStarted, exit_code};
 use crate::process::stdio;
 use crate::protocol::{
-    Attachment, CommandSpec, ControlSocket, EndCause, Ending, Event, Purpose, Request, SandboxEnd, Stay,
-    StayNote, StayStatus, Step,
+    Attachment, CommandSpec, ControlSocket, EndCause, Ending, Event, FileEvent, Purpose, Request, SandboxEnd,
+    Stay, StayNote, StayStatus, Step,
 };
 use crate::sys::{self, Machine};
 
@@ -45,6 +47,20 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many children are collected before anything else gets its turn.
 const BATCH: u32 = 64;
+
+/// What a client forwards that asks for the end of its command.
+const ENDING_SIGNALS: [i32; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+
+/// The exit code of a command that could not be started, for another reason than its program.
+const NOT_STARTED: u8 = 125;
+
+/// Which of two processes this one is, after a fork.
+enum Forked {
+    /// The one that has forked.
+    Init,
+    /// The new one, and who has forked it.
+    Supervisor(Pid),
+}
 
 /// The command that a sandbox runs from its start.
 pub(super) struct InitialCommand {
@@ -61,7 +77,7 @@ pub(super) struct Staying {
     note: File,
     kills: KillCounter,
     /// Never read: what is locked through them is locked for as long as this process lives.
-    _held: Vec<OwnedFd>,
+    held: Vec<OwnedFd>,
     logs: Vec<LogPump>,
     cgroups: Vec<OwnedFd>,
     neighbours: Neighbours,
@@ -115,7 +131,7 @@ impl Staying {
             listener: Some(listener),
             note,
             kills,
-            _held: held,
+            held,
             logs,
             cgroups,
             neighbours,
@@ -138,9 +154,10 @@ impl Staying {
         }
         if let Some(InitialCommand { command, terminal }) = first {
             let (ours, theirs) = ControlSocket::pair().map_err(failed(Step::Fork))?;
-            staying
-                .supervise(move |supervised| exec::run_first(theirs, command, terminal, passed, supervised))
-                .map_err(failed(Step::Fork))?;
+            if let Forked::Supervisor(of) = staying.fork_supervisor().map_err(failed(Step::Fork))? {
+                drop(ours);
+                staying.supervise(of, |given| exec::run_first(theirs, command, terminal, passed, given));
+            }
             staying.first = Some(ours);
         }
         // Its supervisor has copies.
@@ -148,8 +165,12 @@ impl Staying {
         if staying.first.is_some() {
             match staying.first_event(client) {
                 Ok(Some(Event::Started { .. })) => {}
-                Ok(Some(Event::Failed(failure))) => return Err(NotStarted::Failed(failure)),
+                Ok(Some(Event::Failed(failure))) => {
+                    staying.note_not_started(NOT_STARTED);
+                    return Err(NotStarted::Failed(failure));
+                }
                 Ok(Some(Event::Unexecutable { command, errno })) => {
+                    staying.note_not_started(exit_code(errno));
                     return Err(NotStarted::Unexecutable { command, errno });
                 }
                 _ => return Err(failed(Step::Command)(Errno::PIPE.into())),
@@ -161,10 +182,14 @@ impl Staying {
     /// Waits for what the supervisor of the first command reports first. The command may run by then, and stop its supervisor: so
     /// children are looked after, and nobody is waited for whose client is gone.
     fn first_event(&mut self, client: &ControlSocket) -> io::Result<Option<Event>> {
-        let until = Instant::now() + PATIENCE;
+        // A client that waits for its command waits for its beginning, too, however long a slow file system takes.
+        let until = match self.stay.attachment {
+            Attachment::Attached => None,
+            Attachment::Detached => Some(Instant::now() + PATIENCE),
+        };
         loop {
             let Some(first) = &mut self.first else { return Ok(None) };
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.map(|until| timespec(until.saturating_duration_since(Instant::now())));
             // What the client asks for meanwhile waits; that it is gone is seen in any case.
             let watched = [
                 (first.as_fd(), PollFlags::IN),
@@ -172,7 +197,7 @@ impl Staying {
                 (self.signals.as_fd(), PollFlags::IN),
             ];
             let mut fds = watched.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags));
-            match poll(&mut fds, Some(&timespec(left))) {
+            match poll(&mut fds, left.as_ref()) {
                 Ok(0) => return Err(Errno::TIMEDOUT.into()),
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
@@ -203,7 +228,7 @@ impl Staying {
             control.send(&Event::Ready, &[])?;
             let Some(Request::Leave) = control.receive()? else { return Ok(125) };
             // That signal follows a thread of the client, which may end before the client does.
-            rustix::process::set_parent_process_death_signal(None)?;
+            set_parent_process_death_signal(None)?;
             self.note(StayNote::Stays)?;
             control.send(&Event::Stays, &[])?;
             // An attached one ends when the connection closes, which it does with the client, however that ends.
@@ -223,10 +248,7 @@ impl Staying {
         for log in &mut self.logs {
             log.drain();
         }
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let at = u64::try_from(at).unwrap_or(u64::MAX);
-        // On a full disk nobody learns more than that it has ended.
-        let _ = self.note(StayNote::Ended(SandboxEnd { cause, at }));
+        self.note_end(cause);
         if let Some(mut client) = self.client.take() {
             for shortage in shortage::detect() {
                 let _ = client.send(&Event::Short(shortage), &[]);
@@ -247,6 +269,21 @@ impl Staying {
     /// Returns whether there is a command from the start, or was.
     fn runs_first(&self) -> bool {
         self.first.is_some() || self.first_ending.is_some()
+    }
+
+    /// Notes that the sandbox has ended with a command that was never executed. One that waits for its client has noted nothing.
+    fn note_not_started(&self, code: u8) {
+        if self.stay.attachment == Attachment::Attached {
+            self.note_end(EndCause::Command(Ending::Exited(code.into())));
+        }
+    }
+
+    /// Notes how the sandbox has ended.
+    fn note_end(&self, cause: EndCause) {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let at = u64::try_from(at).unwrap_or(u64::MAX);
+        // On a full disk nobody learns more than that it has ended.
+        let _ = self.note(StayNote::Ended(SandboxEnd { cause, at }));
     }
 
     /// Writes about this process where others look.
@@ -371,13 +408,24 @@ impl Staying {
             // Closing it says that it is done.
             Some(Purpose::Pause) => self.pause(),
             Some(Purpose::Unpause) => self.unpause(),
-            Some(Purpose::Exec) => {
-                // Without a process for it nobody answers, which the client sees.
-                let _ = self.supervise(move |supervised| exec::run_for_client(stream, supervised));
-            }
-            Some(Purpose::Files) => {
-                let _ = self.supervise(move |supervised| files::run_for_client(stream, supervised));
-            }
+            Some(Purpose::Exec) => match self.fork_supervisor() {
+                Ok(Forked::Init) => {}
+                Ok(Forked::Supervisor(of)) => self.supervise(of, |given| exec::run_for_client(stream, given)),
+                Err(error) => {
+                    let _ = ControlSocket::from(stream)
+                        .send(&Event::Failed(start::failed(Step::Fork)(error)), &[]);
+                }
+            },
+            Some(Purpose::Files) => match self.fork_supervisor() {
+                Ok(Forked::Init) => {}
+                Ok(Forked::Supervisor(of)) => {
+                    self.supervise(of, |given| files::run_for_client(stream, given))
+                }
+                Err(error) => {
+                    let errno = error.raw_os_error();
+                    let _ = ControlSocket::from(stream).send(&FileEvent::Unserved { errno }, &[]);
+                }
+            },
             Some(Purpose::Status) => {
                 let status = StayStatus {
                     commands: u32::try_from(self.children.len()).unwrap_or(u32::MAX),
@@ -438,13 +486,21 @@ impl Staying {
         }
     }
 
-    /// Forks a supervisor.
-    fn supervise(&mut self, run: impl FnOnce(&ExecSupervision<'_>) -> u8) -> io::Result<()> {
-        if let Some(pid) = sys::fork_single_threaded(Machine::Real)? {
-            self.children.push(pid);
-            self.idle_since = None;
-            return Ok(());
-        }
+    /// Forks a process that is to supervise a command.
+    fn fork_supervisor(&mut self) -> io::Result<Forked> {
+        let own = getpid();
+        Ok(match sys::fork_single_threaded(Machine::Real)? {
+            Some(pid) => {
+                self.children.push(pid);
+                self.idle_since = None;
+                Forked::Init
+            }
+            None => Forked::Supervisor(own),
+        })
+    }
+
+    /// Supervises a command, as a child of `parent`, to its end and to that of this process.
+    fn supervise(&mut self, parent: Pid, run: impl FnOnce(&ExecSupervision<'_>) -> u8) -> ! {
         // Connections of other clients end when this sandbox does, and not when this process does.
         self.pending.clear();
         self.waiting.clear();
@@ -452,8 +508,18 @@ impl Staying {
         self.logs.clear();
         self.first = None;
         self.client = None;
-        let supervised =
-            ExecSupervision { cgroups: &self.cgroups, neighbours: self.neighbours, kills: &self.kills };
+        if self.scope == Scope::Descendants {
+            // No kernel ends this process with its parent, and the sandbox is what its parent is.
+            self.held.clear();
+            // It sees that its parent is gone when it looks at its children.
+            let _ = set_parent_process_death_signal(Some(rustix::process::Signal::CHILD));
+        }
+        let supervised = ExecSupervision {
+            cgroups: &self.cgroups,
+            neighbours: self.neighbours,
+            kills: &self.kills,
+            parent,
+        };
         sys::exit_now(i32::from(run(&supervised)))
     }
 
@@ -489,6 +555,10 @@ impl Staying {
         let Some(client) = &mut self.client else { return };
         match client.receive() {
             Ok(Some(Request::Signal(signal))) => {
+                // Who asks for the end of what is stopped gets it.
+                if self.is_paused && ENDING_SIGNALS.contains(&signal) {
+                    self.unpause();
+                }
                 if let Some(first) = &mut self.first {
                     // One that has just ended gets no signal.
                     let _ = first.send(&Request::Signal(signal), &[]);

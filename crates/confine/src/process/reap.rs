@@ -207,8 +207,8 @@ impl Process {
 pub(crate) enum OtherProcesses {
     /// Those that the agent has started.
     OfAgent,
-    /// Those of exec sessions too, which an engine starts.
-    OfExecSessions,
+    /// Those too that an engine starts beside them, such as `docker exec` does.
+    OfEngine,
 }
 
 /// Sends a signal to everything but this process. Only for PID 1, for whom "everything" ends at its namespace: on the host it would be
@@ -224,11 +224,11 @@ pub(crate) fn signal_all(signal: nix::sys::signal::Signal) {
 /// Kills and collects everything but this process. Only for PID 1.
 pub(crate) fn kill_all(others: OtherProcesses) {
     signal_all(nix::sys::signal::Signal::SIGKILL);
-    // What an exec has left behind is beyond the reach of our signals (landlock(7), "Signals"), and nobody would
+    // What an engine's exec has left behind is beyond the reach of our signals (landlock(7), "Signals"), and nobody would
     // ever see its end: it ends with this process.
     let options = match others {
         OtherProcesses::OfAgent => WaitOptions::empty(),
-        OtherProcesses::OfExecSessions => WaitOptions::NOHANG,
+        OtherProcesses::OfEngine => WaitOptions::NOHANG,
     };
     while let Ok(Some(_)) = rustix::process::wait(options) {}
 }

@@ -41,6 +41,11 @@ pub(crate) enum NotStarted {
     Unexecutable { command: String, errno: i32 },
 }
 
+/// Returns the exit code that says why a command was not executed, as shells have it.
+pub(crate) fn exit_code(errno: i32) -> u8 {
+    if errno == libc::ENOENT { 127 } else { 126 }
+}
+
 /// Turns the error of a step into a failure.
 pub(crate) fn failed<E: Into<std::io::Error>>(step: Step) -> impl FnOnce(E) -> Failure {
     move |error| {

@@ -46,4 +46,6 @@ pub enum FileEvent {
         errno: Option<i32>,
         message: String,
     },
+    /// PID 1 has no process for it: forking one has failed, with this number of the error.
+    Unserved { errno: Option<i32> },
 }

@@ -67,6 +67,8 @@ const TABLE: &[(&str, &str, FailureCause)] = &[
     ("no such container", "Docker 26 to 29, Podman 4 and 5", FailureCause::NoContainer),
     ("no such object", "Docker 26 to 29, Podman 4 and 5", FailureCause::NoContainer),
     ("already in progress", "Docker 26 to 29", FailureCause::BeingRemoved),
+    // What it has unpaused to remove it has ended by itself.
+    ("container state improper: stopped", "Podman 4 and 5", FailureCause::BeingRemoved),
     ("permission denied", "Docker 20 to 29, ssh", FailureCause::Forbidden),
     ("cannot connect to the docker daemon", "Docker 20 to 28", FailureCause::Unreachable),
     ("failed to connect to the docker api", "Docker 29", FailureCause::Unreachable),
@@ -238,6 +240,7 @@ mod tests {
                 "Error response from daemon: removal of container 5f is already in progress",
                 FailureCause::BeingRemoved,
             ),
+            ("Error: container state improper: stopped", FailureCause::BeingRemoved),
         ] {
             assert_eq!(cause(printed, &all), Some(meant), "{printed}");
         }

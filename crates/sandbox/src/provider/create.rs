@@ -133,12 +133,12 @@ impl Caller {
                 notice(Notice::Warning(warning));
             }
         };
-        if sandbox.lives()? {
-            warn(&sandbox.stop(grace)?, notice);
-        }
         let engines = self.engines(&sandbox.record.plan);
         let ended =
             EndedSandboxes { caller: self.identity, state: &self.state, own: &self.state, engines: &engines };
+        if sandbox.lives()? {
+            warn(&super::end(&ended, sandbox, grace)?, notice);
+        }
         super::clear_up(&ended, notice)?;
         warn(&sandboxes.remove(sandbox)?, notice);
         Ok(())

@@ -41,6 +41,9 @@ pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched,
     let own = Identity::own();
     let owner = Owner { uid: own.uid, gid: own.gid };
     let mut streams = Streams::open(staying::stdio(stay), plan.limits.output_bytes, owner, caller)?;
+    // Its name, before anything is done for it that has an effect or takes long.
+    let id = RunId::generate().map_err(StartError::recorded)?;
+    let new = staying::begin(stay, plan, &id, caller, own, Vec::new())?;
     let secrets = HeldSecrets::read(plan, secrets)?;
     let command = CommandSpec {
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
@@ -54,9 +57,7 @@ pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched,
     let command = (stay.plan.command == FirstCommand::Run).then_some(command);
     refuse_deserted(parent)?;
 
-    let id = RunId::generate().map_err(StartError::recorded)?;
     let (mut control, supervisor) = supervisor().map_err(StartError::step("starting the supervisor"))?;
-    let new = staying::begin(stay, plan, &id, caller, own, Vec::new())?;
     let held = staying::held(&stay, &new, []);
     let spec = HostSpec { stay: staying::spec(stay, held.len(), KillSource::Uncounted)?, command };
     let descriptors =

@@ -1,16 +1,20 @@
 //! Providers: who carries a plan out.
 
 use std::path::Path;
+use std::time::Duration;
 
 use policy::plan::{Plan, Provider};
 
 use self::launch::{EndedSandboxes, Fill, Filled, Launch, Launched, StayLaunch};
+use crate::engine::kind::EngineKind;
 use crate::host::identity::Identity;
 use crate::session::boundaries;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::directory::StateDir;
+use crate::state::journal::Recorded;
 use crate::state::runs::Runs;
+use crate::state::sandboxes::{SandboxError, StayingSandbox};
 
 pub mod container;
 pub mod create;
@@ -34,6 +38,26 @@ pub fn clear_up(ended: &EndedSandboxes<'_>, notice: &mut dyn FnMut(Notice)) -> R
     let runs = Runs::open(&state).map_err(StartError::recorded)?;
     let mut remove = container::remover(ended);
     boundaries::sweep(&runs, notice, &mut remove).map(drop).map_err(StartError::recorded)
+}
+
+/// Ends a sandbox: everything inside gets SIGTERM, and SIGKILL where it has not ended within `grace`. Where PID 1 does not answer, its engine is asked, if
+/// it has one.
+///
+/// # Errors
+///
+/// It is not running, or does not end.
+pub fn end(
+    ended: &EndedSandboxes<'_>,
+    sandbox: &StayingSandbox,
+    grace: Duration,
+) -> Result<Recorded, StartError> {
+    let provider = sandbox.record.plan.provider;
+    let unreachable = match sandbox.stop(grace) {
+        Err(error @ SandboxError::Unreachable { .. }) if provider.runs_containers() => error,
+        stopped => return Ok(stopped?),
+    };
+    container::kill(ended, EngineKind::of(provider), &sandbox.record.id)?;
+    if sandbox.ends_now()? { Ok(Recorded::Yes) } else { Err(unreachable.into()) }
 }
 
 /// Makes containers ahead, until as many wait as the plan wants.

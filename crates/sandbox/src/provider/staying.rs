@@ -101,12 +101,8 @@ pub(super) fn descriptors<'a>(
     logged: &'a [OwnedFd],
 ) -> Vec<BorrowedFd<'a>> {
     let logs = logged.iter().zip(&new.logs).flat_map(|(pipe, file)| [pipe.as_fd(), file.as_fd()]);
-    [new.listener.as_fd(), new.note.as_fd()]
-        .into_iter()
-        .chain(kills)
-        .chain(held.iter().copied())
-        .chain(logs)
-        .collect()
+    let listener = new.listener.iter().map(AsFd::as_fd);
+    listener.chain([new.note.as_fd()]).chain(kills).chain(held.iter().copied()).chain(logs).collect()
 }
 
 /// A sandbox that is found by its name while its client waits for its command, and that is removed when that has ended.
@@ -128,15 +124,24 @@ impl<'a> Attached<'a> {
 
     /// Returns what PID 1 is told of it, and the descriptors for that, which come first.
     pub(super) fn spec<'d>(
-        &'d self,
+        &'d mut self,
         stay: Option<StayLaunch<'d>>,
         kills: KillSource,
         counter: Option<BorrowedFd<'d>>,
     ) -> Result<(Option<Stay>, Vec<BorrowedFd<'d>>), StartError> {
-        let Some((new, stay)) = self.0.as_ref().zip(stay) else { return Ok((None, Vec::new())) };
+        let Some((new, stay)) = self.0.as_mut().zip(stay) else { return Ok((None, Vec::new())) };
+        new.begin_attached();
+        let new = &*new;
         let held = held(&stay, new, []);
         let spec = spec(stay, held.len(), kills)?;
         Ok((Some(spec), descriptors(new, counter, &held, &[])))
+    }
+
+    /// Leaves its control socket to PID 1, which has been sent it.
+    pub(super) fn sent(&mut self) {
+        if let Some(new) = &mut self.0 {
+            new.listener = None;
+        }
     }
 
     /// Notes that it runs.

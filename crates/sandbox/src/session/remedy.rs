@@ -10,11 +10,17 @@ use rustix::io::Errno;
 
 use crate::host::cgroups;
 use crate::session::error::StartError;
+use crate::state::sandboxes::SandboxError;
 
 /// Explains what PID 1 has reported as the reason why it started nothing.
 pub(crate) fn failure(provider: Provider, failure: Failure) -> StartError {
     match failure {
         Failure::Layer(missing) => layer(provider, missing.layer, missing.reason),
+        Failure::Step { step: Step::Fork, errno: Some(errno), .. }
+            if errno == Errno::AGAIN.raw_os_error() =>
+        {
+            StartError::Sandbox(SandboxError::Full(io::Error::from_raw_os_error(errno)))
+        }
         Failure::Step { step, errno, message } => {
             let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
             failed_step(&step, source)

@@ -1,6 +1,6 @@
 //! Events: what happens to sandboxes that stay, as it is recorded and shown.
 
-use confine::protocol::EndCause;
+use confine::protocol::{EndCause, Ending, SandboxEnd};
 use policy::plan::Provider;
 use serde::{Deserialize, Serialize};
 
@@ -156,6 +156,20 @@ impl DeathCause {
             Self::Aged => "aged",
             Self::Killed => "killed",
         }
+    }
+}
+
+impl DeathCause {
+    /// Returns the end that this was; `None` where PID 1 was killed, which has noted none.
+    pub(crate) fn end(self, at: u64) -> Option<SandboxEnd> {
+        let cause = match self {
+            Self::Command { exit_code } => EndCause::Command(Ending::Exited(exit_code.into())),
+            Self::Stopped => EndCause::Stopped,
+            Self::Idle => EndCause::Idle,
+            Self::Aged => EndCause::Aged,
+            Self::Killed => return None,
+        };
+        Some(SandboxEnd { cause, at })
     }
 }
 

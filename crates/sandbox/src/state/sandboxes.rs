@@ -4,6 +4,7 @@
 //! of the process that made it, and the kernel lets go of the lock with it. So what is listed is true after a crash and after
 //! a reboot, too.
 
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
@@ -17,8 +18,10 @@ use confine::report::Report;
 use policy::plan::Plan;
 use policy::rules::sandbox_name::is_sandbox_name;
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 use crate::host::clock::now_ms;
+use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::state::directory::{HeldFile, Holder, Lock, StateDir, StateError};
 use crate::state::event::{BirthOrigin, Death, DeathCause, EventKind, SandboxEvent};
@@ -27,7 +30,12 @@ use crate::state::pool::PoolStart;
 use crate::state::record::RunId;
 use crate::state::version::Version;
 
+pub use self::error::{BE_UNPAUSED, SandboxError};
+pub use self::phase::Phase;
+
 pub(crate) mod create;
+mod error;
+mod phase;
 
 /// The directory of sandboxes that stay, in that of the state.
 const SANDBOXES: &str = "sandboxes";
@@ -46,6 +54,16 @@ const NAME: usize = 64;
 
 const CONTROL: &str = "control";
 pub(crate) const NOTE: &str = "note";
+
+/// How long the client of a command that has ended may take to clear up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long to wait between two looks at that.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// More than the longest note.
+const NOTE_LENGTH: usize = 64;
+
 const LOGS: [&str; 2] = ["stdout", "stderr"];
 
 /// What is known of a sandbox that stays, whether it lives or not.
@@ -120,76 +138,6 @@ pub struct StartedRecord {
 /// The form of a record. It goes up whenever what one holds means something else.
 pub type SandboxVersion = Version<1>;
 
-/// How far a sandbox is in its life: `creating`, then `running`, which may be `paused`, then `stopped`, and then it is removed.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// A client is making it.
-    Creating,
-    /// It can be used.
-    Running,
-    /// Its processes are stopped until they are let go on.
-    Paused,
-    /// Nothing of it runs any more. Its logs and how it has ended can be read.
-    Stopped,
-}
-
-impl Phase {
-    /// Returns whether commands can run in it.
-    pub fn can_exec(self) -> bool {
-        self == Self::Running
-    }
-
-    /// Returns whether it can be stopped.
-    pub fn can_stop(self) -> bool {
-        matches!(self, Self::Running | Self::Paused)
-    }
-
-    /// Returns whether its processes are stopped, and can go on.
-    pub fn can_unpause(self) -> bool {
-        self == Self::Paused
-    }
-
-    /// Returns whether it can be removed without being ended before.
-    pub fn can_be_removed(self) -> bool {
-        self == Self::Stopped
-    }
-}
-
-/// Why a sandbox that stays cannot be found or used.
-#[derive(Debug, thiserror::Error)]
-pub enum SandboxError {
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// There is none.
-    #[error("there is no sandbox named \"{}\" of yours", .0.escape_debug())]
-    NotFound(String),
-    /// The name is taken.
-    #[error("there is a sandbox named \"{name}\" already, and it is {}", phase_word(*phase))]
-    NameInUse { name: String, phase: Phase },
-    /// It is not in a state in which that can be done.
-    #[error("sandbox \"{name}\" is {}, and cannot {action}", phase_word(*phase))]
-    Phase { name: String, phase: Phase, action: &'static str },
-    /// Its record is of another version of this program, or is damaged.
-    #[error("the record of sandbox {id} cannot be read: {reason}")]
-    Unreadable { id: String, reason: String },
-    /// PID 1 does not answer.
-    #[error("PID 1 of sandbox \"{name}\" does not answer: {source}")]
-    Unreachable { name: String, source: io::Error },
-    /// A log cannot be read.
-    #[error("cannot read the log of sandbox \"{name}\": {source}")]
-    Log { name: String, source: io::Error },
-}
-
-fn phase_word(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Creating => "being created",
-        Phase::Running => "running",
-        Phase::Paused => "paused",
-        Phase::Stopped => "stopped",
-    }
-}
-
 /// The sandboxes of one user.
 #[derive(Debug)]
 pub struct Sandboxes(Arc<StateDir>);
@@ -238,18 +186,26 @@ impl Sandboxes {
 
     /// Finds a sandbox by its name, or by its id; `None` where there is none.
     pub fn lookup(&self, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
-        let mut may_have = Vec::new();
-        for id in self.ids()? {
-            let Some(directory) = self.0.existing_within(id.as_str())? else { continue };
-            if id.as_str() == name || may_have_name(directory.open_held(ALIVE)?.as_ref(), name) {
-                may_have.push(id);
-            }
-        }
+        let may_have = self.ids()?.filter(|id| {
+            let claim = self.claim(id);
+            claim.is_ok_and(|claim| claim.is_some_and(|claim| claim.may_be(name)))
+        });
         self.named(may_have, name)
     }
 
+    /// Looks at what says which sandbox a directory is of; `None` where it is gone.
+    fn claim(&self, id: &RunId) -> Result<Option<Claim>, StateError> {
+        let Some(directory) = self.0.existing_within(id.as_str())? else { return Ok(None) };
+        let alive = directory.open_held(ALIVE)?;
+        Ok(Some(Claim { id: id.clone(), directory, alive }))
+    }
+
     /// Returns the oldest of these that has a name or an id.
-    fn named(&self, ids: Vec<RunId>, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
+    fn named(
+        &self,
+        ids: impl IntoIterator<Item = RunId>,
+        name: &str,
+    ) -> Result<Option<StayingSandbox>, SandboxError> {
         let mut all: Vec<StayingSandbox> = Vec::new();
         for id in ids {
             match self.read(&id) {
@@ -297,9 +253,16 @@ impl Sandboxes {
             return Ok(None);
         }
         let phase = match (lives, noted) {
+            // PID 1 is gone, and its client holds the name until it has removed the rest.
+            (true, Some(StayNote::Ended(_))) if record.stay.attachment == Attachment::Attached => {
+                Phase::Ending
+            }
             // The lock is the truth, whatever somebody has noticed.
             (true, Some(StayNote::Stays | StayNote::Killed { .. })) => Phase::Running,
             (true, Some(StayNote::Paused)) => Phase::Paused,
+            // What it has noted is of another version, but it runs, or has.
+            (true, None) if has_noted(&directory)? => Phase::Running,
+            (false, None) if has_noted(&directory)? => Phase::Stopped,
             (true, None) => Phase::Creating,
             (_, Some(StayNote::Ended(_))) | (false, Some(StayNote::Killed { .. })) => Phase::Stopped,
             (false, Some(StayNote::Stays | StayNote::Paused)) => {
@@ -342,29 +305,88 @@ impl Sandboxes {
         self.sweep_named(&self.0.lock(NAMES)?, None).map(drop)
     }
 
-    /// Does the same while nobody else makes anything, and lists those that may have a name.
-    fn sweep_named(&self, _names: &Lock, name: Option<&str>) -> Result<Vec<RunId>, SandboxError> {
+    /// Does the same while nobody else makes anything, and lists what may have a name. What cannot be looked at keeps nobody from another name.
+    fn sweep_named(&self, _names: &Lock, name: Option<&str>) -> Result<Vec<Claim>, SandboxError> {
         let mut may_have = Vec::new();
         for id in self.ids()? {
-            let Some(directory) = self.0.existing_within(id.as_str())? else { continue };
-            let alive = directory.open_held(ALIVE)?;
-            let is_held = alive.as_ref().is_some_and(|alive| alive.holder == Holder::Lives);
-            // What is being made is held, but for what whoever has the names has not begun. Who removes one begins with its record.
-            if !is_held && is_left(&directory)? {
-                self.remove_files(&id, &directory)?;
-            } else if name.is_some_and(|name| id.as_str() == name || may_have_name(alive.as_ref(), name)) {
-                may_have.push(id);
+            let swept = self.claim(&id).and_then(|claim| match claim {
+                // What is being made is held, but for what whoever has the names has not begun. Who removes one begins with its record.
+                Some(claim) if !claim.is_held() && is_left(&claim.directory)? => {
+                    self.remove_left(&claim)?;
+                    Ok(None)
+                }
+                claim => Ok(claim.filter(|claim| name.is_some_and(|name| claim.may_be(name)))),
+            });
+            match swept {
+                Ok(claim) => may_have.extend(claim),
+                Err(error) => warn!("{error}"),
             }
         }
         Ok(may_have)
+    }
+
+    /// Removes what a client has left that was killed, and records what has happened to it.
+    fn remove_left(&self, left: &Claim) -> Result<(), StateError> {
+        let record = left.directory.read(RECORD)?;
+        let record = record.and_then(|text| serde_json::from_slice::<SandboxRecord>(&text).ok());
+        let noted = note(&left.directory)?;
+        if let (Some(record), Some(_)) = (record, noted) {
+            let Some(directory) = self.0.existing_within(left.id.as_str())? else { return Ok(()) };
+            let left =
+                StayingSandbox { record, phase: Phase::Stopped, noted, directory, journal: self.journal() };
+            if let Ok(mut life) = left.life() {
+                life.push(left.event(EventKind::Remove));
+                if let Some(warning) = self.journal().add(&life).warning() {
+                    warn!("{warning}");
+                }
+            }
+        }
+        self.remove_files(&left.id, &left.directory)
+    }
+
+    /// Removes a sandbox by its id whose record cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// Somebody holds it, so that it lives, or it cannot be removed.
+    pub fn remove_unreadable(&self, id: &str) -> Result<(), SandboxError> {
+        let _names = self.0.lock(NAMES)?;
+        let known = RunId::try_from(id.to_owned()).ok();
+        let claim = known.map(|id| self.claim(&id)).transpose()?.flatten();
+        let claim = claim.ok_or_else(|| SandboxError::NotFound(id.to_owned()))?;
+        if claim.is_held() {
+            return Err(SandboxError::UnreadableLives(claim.id.as_str().to_owned()));
+        }
+        Ok(self.remove_files(&claim.id, &claim.directory)?)
     }
 
     /// Removes a sandbox that has ended. From then on the journal says what its record did.
     ///
     /// # Errors
     ///
-    /// It is there no more, or cannot be removed.
+    /// It is there no more, or cannot be removed; or its client, with which it ends, is not done with it within ten seconds.
     pub fn remove(&self, sandbox: &StayingSandbox) -> Result<Recorded, SandboxError> {
+        if sandbox.record.stay.attachment == Attachment::Attached {
+            // Until then its egress proxy and its container may have the name.
+            let until = Deadline::after(PATIENCE);
+            while sandbox.lives()? {
+                if until.is_over() {
+                    let (name, phase) = (sandbox.name().to_owned(), Phase::Ending);
+                    return Err(SandboxError::Phase { name, phase, action: "be removed" });
+                }
+                std::thread::sleep(PAUSE);
+            }
+            return match self.remove_ended(sandbox) {
+                // Its client has done it.
+                Err(SandboxError::NotFound(_)) => Ok(Recorded::Yes),
+                removed => removed,
+            };
+        }
+        self.remove_ended(sandbox)
+    }
+
+    /// Removes one that nobody holds any more but, if anybody, whoever removes it.
+    fn remove_ended(&self, sandbox: &StayingSandbox) -> Result<Recorded, SandboxError> {
         let _names = self.0.lock(NAMES)?;
         if sandbox.directory.read(RECORD)?.is_none() {
             return Err(SandboxError::NotFound(sandbox.name().to_owned()));
@@ -385,6 +407,52 @@ impl Sandboxes {
     }
 }
 
+/// The directory of a sandbox, and the file that says its name and is held while it lives.
+#[derive(Debug)]
+struct Claim {
+    id: RunId,
+    directory: StateDir,
+    alive: Option<HeldFile>,
+}
+
+impl Claim {
+    fn is_held(&self) -> bool {
+        self.alive.as_ref().is_some_and(|alive| alive.holder == Holder::Lives)
+    }
+
+    /// Returns the name that its file says. One without a name is of an earlier version of this program, and its record has it.
+    fn name(&self) -> Option<Vec<u8>> {
+        let name = self.alive.as_ref()?.read_start(NAME).ok().flatten()?;
+        Some(name).filter(|name| !name.is_empty())
+    }
+
+    /// Returns whether the sandbox may have this name or id.
+    fn may_be(&self, name: &str) -> bool {
+        self.id.as_str() == name || self.name().is_none_or(|own| own == name.as_bytes())
+    }
+
+    /// Returns whether the sandbox lives and has this name, whatever its record says.
+    fn lives_as(&self, name: &str) -> bool {
+        self.is_held() && self.name().is_some_and(|own| own == name.as_bytes())
+    }
+}
+
+/// The note of PID 1 of one sandbox, whatever becomes of its directory.
+#[derive(Debug)]
+pub(crate) struct OpenNote(File);
+
+impl OpenNote {
+    /// Returns how the sandbox has ended, if PID 1 has noted it by now.
+    pub(crate) fn end(&self) -> Option<SandboxEnd> {
+        let mut bytes = [0; NOTE_LENGTH];
+        let length = self.0.read_at(&mut bytes, 0).ok()?;
+        match postcard::from_bytes(&bytes[..length]).ok()? {
+            StayNote::Ended(end) => Some(end),
+            StayNote::Stays | StayNote::Paused | StayNote::Killed { .. } => None,
+        }
+    }
+}
+
 /// Returns whether a directory that nobody holds was left by a client that was killed: half made, half removed, or that of a sandbox which
 /// has ended with it.
 fn is_left(directory: &StateDir) -> Result<bool, StateError> {
@@ -392,19 +460,10 @@ fn is_left(directory: &StateDir) -> Result<bool, StateError> {
     struct Stays {
         stay: StayPlan,
     }
-    let Some(record) = directory.read(RECORD)?.filter(|_| note(directory).is_ok_and(|note| note.is_some()))
-    else {
-        return Ok(true);
-    };
+    let has_run = has_noted(directory)?;
+    let Some(record) = directory.read(RECORD)?.filter(|_| has_run) else { return Ok(true) };
     let stays = serde_json::from_slice::<Stays>(&record);
     Ok(stays.is_ok_and(|record| record.stay.attachment == Attachment::Attached))
-}
-
-/// Returns whether a sandbox may have this name, as far as the file says that its PID 1 holds. One without a name is of an earlier version of this
-/// program, and its record has it.
-fn may_have_name(alive: Option<&HeldFile>, name: &str) -> bool {
-    let text = alive.and_then(|alive| alive.read_start(NAME).ok().flatten()).unwrap_or_default();
-    text.is_empty() || text == name.as_bytes()
 }
 
 /// Returns whether somebody holds the sandbox of this directory: its PID 1, or whoever makes it.
@@ -415,6 +474,11 @@ fn is_held(directory: &StateDir) -> Result<bool, StateError> {
 /// Returns what PID 1 of the sandbox of this directory has written about itself. It is data from a stranger: what makes no sense is nothing.
 fn note(directory: &StateDir) -> Result<Option<StayNote>, StateError> {
     Ok(directory.read(NOTE)?.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
+}
+
+/// Returns whether PID 1 has noted anything, even where this version cannot read it.
+fn has_noted(directory: &StateDir) -> Result<bool, StateError> {
+    Ok(directory.read(NOTE)?.is_some_and(|note| !note.is_empty()))
 }
 
 fn write(directory: &StateDir, record: &SandboxRecord) -> Result<(), StateError> {
@@ -462,6 +526,22 @@ impl StayingSandbox {
             Some(StayNote::Ended(end)) => Some(end),
             Some(StayNote::Stays | StayNote::Paused | StayNote::Killed { .. }) | None => None,
         })
+    }
+
+    /// Opens its note, which can be read through that even when the sandbox was removed; `None` where it is already.
+    pub(crate) fn open_note(&self) -> Result<Option<OpenNote>, SandboxError> {
+        let file = self.directory.open_existing(NOTE)?;
+        Ok(file.map(OpenNote))
+    }
+
+    /// Returns how one has ended that was removed, as the journal says; `None` where that does not know.
+    pub(crate) fn recorded_end(&self) -> Result<Option<SandboxEnd>, SandboxError> {
+        let (lines, _) = self.journal.whole()?;
+        let end = |event: SandboxEvent| match event.kind {
+            EventKind::Die(cause) if event.id == self.record.id => cause.end(event.time_ms),
+            _ => None,
+        };
+        Ok(lines.events.into_iter().find_map(end))
     }
 
     /// Returns how one has ended that is stopped, as far as anybody knows.

@@ -1,6 +1,7 @@
 //! Trees without end come to an end, and are not given the benefit of the doubt.
 
 use super::*;
+use policy::plan::Protect;
 
 #[test]
 fn what_is_too_much_to_be_classified_is_not_given_the_benefit_of_the_doubt() {
@@ -44,14 +45,13 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
     let baseline = boundary.baseline();
     boundary.repository("sub").write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
     let over = Deadline::after(Duration::ZERO);
-    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let by = Protect { paths: built_in().map(str::to_owned).collect(), ..Protect::NOTHING };
     assert!(boundary.walk(3).is_whole);
     let walk = walk_until(&boundary.root().enter().unwrap(), 3, over, &Known::default()).unwrap();
     assert!(!walk.is_whole);
     assert!(boundary.mounts().is_whole());
-    let late =
-        mounts_until(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list, over)
-            .unwrap();
+    let late = mounts_until(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &by, over)
+        .unwrap();
     assert!(!late.is_whole());
     assert_eq!(late.notices, [ProtectionGap::OutOfTime]);
     let compared = baseline.compare(boundary.root().enter().unwrap(), &boundary.mounts(), over).unwrap();

@@ -1,6 +1,7 @@
 //! The walk: what is found, what is not entered, and what is left out.
 
 use super::*;
+use policy::plan::Protect;
 
 #[test]
 fn finds_repositories_of_every_kind_and_sockets() {
@@ -87,13 +88,12 @@ fn what_was_not_reached_at_the_start_is_not_taken_for_the_agents() {
     let boundary = Boundary::new();
     let config = "[core]\n\tpager = evil\n";
     boundary.repository("old").write("old/.git/config", config).until_the_clock_is_past("old/.git/config");
-    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let by = Protect { paths: built_in().map(str::to_owned).collect(), ..Protect::NOTHING };
     let too_late = Deadline::after(Duration::ZERO);
     let walk = walk_until(&boundary.root().enter().unwrap(), 3, too_late, &Known::default()).unwrap();
     assert!(!walk.is_whole);
     let mounts =
-        mounts_until(&boundary.root().enter().unwrap(), &boundary.host, &walk, &list, Deadline::NEVER)
-            .unwrap();
+        mounts_until(&boundary.root().enter().unwrap(), &boundary.host, &walk, &by, Deadline::NEVER).unwrap();
     assert!(!mounts.is_whole(), "what the walk has not reached, nobody looks at");
     let (baseline, _) = Baseline::take(boundary.root().enter().unwrap(), &mounts).unwrap();
     boundary.repository("new").write("new/.git/config", config);

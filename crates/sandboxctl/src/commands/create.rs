@@ -34,7 +34,7 @@ fn reuse(ui: &Ui, found: &StayingSandbox, plan: &Plan) -> Result<ExitCode, Comma
     if found.record.stay.attachment == Attachment::Attached {
         // It ends with somebody else's command, or process.
         let (name, phase) = (found.name().to_owned(), found.phase);
-        return Err(SandboxError::NameInUse { name, phase }.into());
+        return Err(SandboxError::NameInUse { name, phase, attachment: Attachment::Attached }.into());
     }
     same_plan(found, plan)?;
     if found.phase != Phase::Running {
@@ -90,6 +90,11 @@ pub(super) fn restart(
     context: &mut Context,
     ended: &StayingSandbox,
 ) -> Result<Box<SandboxRecord>, CommandError> {
+    if ended.record.stay.attachment == Attachment::Attached {
+        // Its command was that of a client, which is not run again without one.
+        let (name, phase) = (ended.name().to_owned(), ended.phase);
+        return Err(SandboxError::Phase { name, phase, action: "be started again" }.into());
+    }
     if context.is_behind_sudo() && !Plans::open(&context.own())?.confirm(&ended.record)? {
         let message = format!(
             "sandbox \"{}\" is not started again under sudo: its record is a file of the user behind sudo, and root has not made it from that",

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -314,11 +315,24 @@ fn what_an_exec_has_left_behind_ends_with_the_sandbox() {
         let place = Place::on(caller, runner);
         let name = name("b");
         let first = First::named(&place, &name);
-        let script = "(exec sleep 1000 >/dev/null 2>&1 </dev/null) & echo left";
-        let words = place.words("exec", &["--quiet", &name], &["sh", "-c", script]);
+        // Its number is found nowhere else on this host.
+        let unique = format!("9{}{}", std::process::id(), fs::metadata(place.path("")).unwrap().ino());
+        let script = format!("(exec sleep {unique} >/dev/null 2>&1 </dev/null) & echo left");
+        let words = place.words("exec", &["--quiet", &name], &["sh", "-c", &script]);
         let output = place.outside(&words).output().unwrap();
         assert_eq!(output.stdout, b"left\n", "in {runner:?} by {caller:?}: {output:?}");
+        let runs = || {
+            let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+            let line = format!("sleep\0{unique}\0");
+            all.into_iter()
+                .any(|one| fs::read(one.path().join("cmdline")).is_ok_and(|read| read == line.as_bytes()))
+        };
+        let until = Instant::now() + PATIENCE;
+        while !runs() {
+            assert!(Instant::now() < until, "in {runner:?} by {caller:?}: it has not started");
+        }
         first.end();
+        assert!(!runs(), "in {runner:?} by {caller:?}");
     }
 }
 
@@ -370,9 +384,9 @@ fn what_works_on_a_sandbox_that_stays_works_on_a_run_that_has_a_name() {
         let place = Place::on(caller, runner);
         let what = format!("{runner:?} by {caller:?}");
         let name = name("v");
+        let program = place.path("sandboxctl").to_str().unwrap().to_owned();
         let ours = |words: &[&str]| {
-            let program = place.path("sandboxctl");
-            let output = place.outside(&[&[program.to_str().unwrap()], words].concat()).output().unwrap();
+            let output = place.outside(&[&[program.as_str()], words].concat()).output().unwrap();
             let said = String::from_utf8_lossy(&output.stdout).into_owned();
             (output.status.code().unwrap(), said, String::from_utf8_lossy(&output.stderr).into_owned())
         };
@@ -389,11 +403,34 @@ fn what_works_on_a_sandbox_that_stays_works_on_a_run_that_has_a_name() {
         assert_eq!(ours(&["pause", &name]).0, 0, "{what}");
         assert!(ours(&["ls"]).1.contains("paused"), "{what}");
         assert_eq!(ours(&["unpause", &name]).0, 0, "{what}");
+        let (code, _, said) = ours(&["unpause", &name]);
+        assert!(code != 0 && said.contains("it is not paused"), "{what}: {said}");
+        assert_eq!(ours(&["touch", &name]).0, 0, "{what}");
+        assert!(ours(&["stats", &name]).1.contains(&name), "{what}");
+        // It runs, and is not what has ended.
+        assert_eq!(ours(&["start", &name]).0, 0, "{what}");
+        assert_eq!(ours(&["prune"]).1, "", "{what}");
+        let (code, _, said) = ours(&["logs", &name]);
+        assert!(code != 0 && said.contains("its client has what"), "{what}: {said}");
+        let (code, _, said) = ours(&["create", "--name", &name]);
+        assert!(code != 0 && !said.contains("--reuse"), "{what}: {said}");
+        let (code, _, said) = ours(&["exec", &name, "--", "no-such-program"]);
+        assert!(code == 127 && said.contains("hint: "), "{what}: {said}");
+        let waiting =
+            place.outside(&[program.as_str(), "wait", &name]).stdout(Stdio::piped()).spawn().unwrap();
         let (code, _, said) = ours(&["rm", &name]);
         assert!(code != 0 && said.contains("running"), "{what}: {said}");
+        // Long enough that it has found it.
+        std::thread::sleep(Duration::from_secs(1));
         // It is asked to end, and ends as it likes.
         assert_eq!(ours(&["stop", &name]).0, 0, "{what}");
+        assert_eq!(waiting.wait_with_output().unwrap().stdout, b"0\n", "{what}");
         assert_eq!(run.wait().unwrap().code(), Some(3), "{what}");
+        let filter = format!("sandbox={name}");
+        let events = ours(&["events", "--since", "1h", "--until", "0s", "--filter", &filter]).1;
+        let events: Vec<_> = events.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+        let whole = ["create", "pause", "unpause", "exec_start", "exec_end", "stop", "die", "remove"];
+        assert_eq!(events, whole, "{what}");
         assert!(place.workspace().join("ended").exists() && !listed(), "{what}");
 
         let mut run = start();

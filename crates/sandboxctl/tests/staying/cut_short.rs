@@ -62,7 +62,7 @@ fn a_client_killed_while_it_makes_one_leaves_one_that_runs_or_none() {
         kept.sort();
         assert_eq!(kept, [".events", ".events.lock", ".names"], "by {caller:?}");
         let left = said(&ours(&place, &["ls", "--all", "--quiet"]).output().unwrap());
-        assert!(left.starts_with("no sandbox stays"), "by {caller:?}: {left}");
+        assert!(left.starts_with("no sandbox runs"), "by {caller:?}: {left}");
     }
 }
 
@@ -79,6 +79,18 @@ fn two_clients_that_race_for_one_name_get_one_sandbox() {
         assert!(refused.into_iter().all(|output| error_code(output) == "sandbox.name_in_use"), "{outputs:?}");
         assert_eq!(made, 1, "by {caller:?}");
         said(&ours(&place, &["rm", "--force", &name(&place)]).output().unwrap());
+
+        // A run that has the name has it for as long as its command takes.
+        let start = |_| {
+            let words = ["run", "--format", "json", "--name", &name(&place), "--", "sleep", "8"];
+            ours(&place, &words).spawn().unwrap()
+        };
+        let all: Vec<_> = (0..4).map(start).collect();
+        let outputs: Vec<_> = all.into_iter().map(|client| client.wait_with_output().unwrap()).collect();
+        let ran = outputs.iter().filter(|output| output.status.success()).count();
+        let refused = outputs.iter().filter(|output| !output.status.success());
+        assert!(refused.into_iter().all(|output| error_code(output) == "sandbox.name_in_use"), "{outputs:?}");
+        assert_eq!(ran, 1, "by {caller:?}");
     }
 }
 
@@ -88,7 +100,7 @@ fn a_record_that_cannot_be_read_is_said_and_stops_nobody() {
         let place = Place::new(caller);
         let sandbox = Staying::create(&place, &[]);
         let id = sandbox.inspect()["id"].as_str().unwrap().to_owned();
-        let record = place.home().join(".local/state/sandboxctl/sandboxes").join(id).join("record.json");
+        let record = place.home().join(".local/state/sandboxctl/sandboxes").join(&id).join("record.json");
         let whole = fs::read_to_string(&record).unwrap();
         for damaged in
             [whole.replacen("\"version\":1", "\"version\":99", 1), whole[..whole.len() / 2].to_owned()]
@@ -104,9 +116,41 @@ fn a_record_that_cannot_be_read_is_said_and_stops_nobody() {
             let other = ours(&place, &["create", "--name", "t"]).output().unwrap();
             assert!(other.status.success(), "{other:?}");
             said(&ours(&place, &["rm", "--force", "t"]).output().unwrap());
+            // It lives, so nobody else gets its name, and nobody removes it.
+            let words = ["create", "--format", "json", "--name", &name(&place)];
+            assert_eq!(error_code(&ours(&place, &words).output().unwrap()), "sandbox.name_in_use");
+            let removed = ours(&place, &["rm", "--force", &id]).output().unwrap();
+            let stderr = String::from_utf8_lossy(&removed.stderr);
+            assert!(!removed.status.success() && stderr.contains("alive"), "by {caller:?}: {removed:?}");
         }
-        fs::write(&record, whole).unwrap();
+        fs::write(&record, &whole).unwrap();
         assert_eq!(sandbox.inspect()["state"], "running");
+
+        // What is no directory of a sandbox is in nobody's way.
+        let stray = record.parent().unwrap().with_file_name("00000000000000ff");
+        fs::write(&stray, "").unwrap();
+        assert_eq!(sandbox.prints(&["echo", "works"]), "works\n", "by {caller:?}");
+        said(&ours(&place, &["create", "--name", "t"]).output().unwrap());
+        said(&ours(&place, &["rm", "--force", "t"]).output().unwrap());
+        let listed = ours(&place, &["ls"]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&listed.stderr).into_owned();
+        assert!(listed.status.success() && stderr.contains("00000000000000ff"), "by {caller:?}: {stderr}");
+        fs::remove_file(&stray).unwrap();
+
+        // A note of another version is no reason to remove what it is about.
+        said(&ours(&place, &["stop", &name(&place)]).output().unwrap());
+        fs::write(record.with_file_name("note"), [0xff; 8]).unwrap();
+        said(&ours(&place, &["create", "--name", "t"]).output().unwrap());
+        said(&ours(&place, &["rm", "--force", "t"]).output().unwrap());
+        assert_eq!(sandbox.inspect()["state"], "stopped", "by {caller:?}");
+        fs::write(&record, "{}").unwrap();
+        let refused = ours(&place, &["rm", &id]).output().unwrap();
+        assert!(
+            String::from_utf8_lossy(&refused.stderr).contains("rm --force"),
+            "by {caller:?}: {refused:?}"
+        );
+        assert_eq!(said(&ours(&place, &["rm", "--force", &id]).output().unwrap()), format!("{id}\n"));
+        assert!(!record.exists(), "by {caller:?}");
     }
 }
 

@@ -111,3 +111,19 @@ fn a_client_killed_while_it_makes_a_container_leaves_one_that_runs_or_none() {
         }
     }
 }
+
+#[test]
+fn one_that_its_engine_has_paused_is_removed_by_force() {
+    for (caller, runner) in in_containers("containers that an engine has paused") {
+        if runner != Runner::Docker && caller == Caller::Normal {
+            // Without control groups of its own an engine pauses nothing.
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &[]);
+        engine(&place, runner, &["pause", &format!("sandboxctl-{}", name(&place))]);
+        said(&ours(&place, &["rm", "--force", &name(&place)]).output().unwrap());
+        assert_eq!(containers(&place, runner), "", "in {runner:?} by {caller:?}");
+        drop(sandbox);
+    }
+}

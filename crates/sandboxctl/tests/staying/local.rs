@@ -4,6 +4,8 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Instant;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::machine::{Runner, callers};
 use crate::place::Place;
 use crate::{PATIENCE, PROCESSES, Staying, name, ours, said};
@@ -58,5 +60,25 @@ fn what_it_has_started_ends_with_it_and_nothing_else_does() {
             outside.kill().unwrap();
             outside.wait().unwrap();
         }
+    }
+}
+
+#[test]
+fn what_runs_in_it_ends_with_its_supervisor_that_was_killed() {
+    for caller in callers("supervisors that were killed") {
+        let place = Place::on(caller, Runner::Local);
+        let sandbox = Staying::create(&place, &[]);
+        let argv = ["sh", "-c", "echo $$; exec sleep 1000"];
+        let mut running = sandbox.exec(&[], &argv).stdout(Stdio::piped()).spawn().unwrap();
+        let command: i32 = crate::ready::next_line(&mut running).trim().parse().unwrap();
+        let pid = i32::try_from(sandbox.inspect()["pid"].as_i64().unwrap()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        assert_eq!(running.wait().unwrap().code(), Some(137), "by {caller:?}");
+        let until = Instant::now() + PATIENCE;
+        while std::path::Path::new(&format!("/proc/{command}")).exists() {
+            assert!(Instant::now() < until, "the command goes on, by {caller:?}");
+        }
+        sandbox.wait_until("it is stopped", |seen| seen["state"] == "stopped");
+        said(&ours(&place, &["rm", &name(&place)]).output().unwrap());
     }
 }

@@ -3,6 +3,7 @@
 
 mod again;
 mod apart;
+mod attached;
 mod children;
 mod contract;
 mod copies;
@@ -25,6 +26,8 @@ mod trouble;
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
+#[path = "../support/ready.rs"]
+mod ready;
 
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output, Stdio};

@@ -3,12 +3,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
+use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::machine::{Caller, Feature, callers, is_there};
+use crate::machine::{Caller, Feature, Runner, callers, is_there};
 use crate::place::Place;
-use crate::{Staying, error_code, everywhere, name, ours, said};
+use crate::{PATIENCE, Staying, error_code, everywhere, name, ours, said};
 
 /// Runs a script as root in a mount namespace of its own, with a state directory of the caller's on a file system that is almost full.
 const FULL: &str = r#"
@@ -96,6 +97,43 @@ fn memory_that_is_short_inside_keeps_nobody_from_being_served() {
         assert_eq!(sandbox.inspect()["state"], "running", "in {runner:?} by {caller:?}");
         said(&ours(&place, &["stop", "--time", "0", &name(&place)]).output().unwrap());
         assert_eq!(flood.wait().unwrap().code(), Some(137), "in {runner:?} by {caller:?}");
+    }
+}
+
+#[test]
+fn a_sandbox_that_is_full_of_processes_says_so_and_what_to_do() {
+    let fill = "import os, time\nwhile True:\n  try:\n    if os.fork() == 0: time.sleep(1000)\n  except OSError: break\n\
+                open('full', 'w')\ntime.sleep(1000)";
+    for (caller, runner) in everywhere("as many processes as there may be") {
+        // The control group of its commands does not count PID 1 and supervisors; and without control groups of its own an engine may bound
+        // nothing.
+        let is_uncounted = match runner {
+            Runner::Native => caller == Caller::Root,
+            Runner::RootlessDocker | Runner::Podman => caller == Caller::Normal,
+            Runner::Docker | Runner::Local => false,
+        };
+        if is_uncounted {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let who = format!("in {runner:?} by {caller:?}");
+        let sandbox = Staying::create(&place, &["--pids-limit", "19"]);
+        said(&sandbox.exec(&["--detach"], &["python3", "-c", fill]).output().unwrap());
+        let until = Instant::now() + PATIENCE;
+        while !place.workspace().join("full").exists() {
+            assert!(Instant::now() < until, "{who}");
+        }
+        let path = format!("{}:/etc/hosts", name(&place));
+        for words in [&["exec", &name(&place), "--", "true"][..], &["cp", &path, "copy"]] {
+            let words = [&words[..1], &["--format", "json"], &words[1..]].concat();
+            let output = ours(&place, &words).output().unwrap();
+            assert_eq!(error_code(&output), "sandbox.full", "{words:?} {who}: {output:?}");
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let hint = answer["error"]["hint"].as_str().unwrap();
+            assert!(hint.contains("--pids-limit"), "{words:?} {who}: {hint}");
+            assert_eq!(answer["error"]["retryable"], true, "{words:?} {who}");
+        }
+        said(&ours(&place, &["stop", "--time", "0", &name(&place)]).output().unwrap());
     }
 }
 

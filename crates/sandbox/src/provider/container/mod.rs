@@ -53,7 +53,7 @@ mod sweep;
 mod unsupported;
 
 pub(super) use self::pool::{drain, fill};
-pub(super) use self::sweep::remover;
+pub(super) use self::sweep::{kill, remover};
 
 /// Runs a plan to its end, or until its sandbox stays.
 pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
@@ -102,6 +102,15 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     streams.pass(plan, passed, user.agent.owner())?;
     let terminal = streams.open_terminal(user.agent.owner())?;
 
+    // Its name, before anything is done for it that has an effect or takes long.
+    let id = match &member {
+        Some(member) => member.taken.record.id.clone(),
+        None => RunId::generate().map_err(StartError::recorded)?,
+    };
+    let (agent, env) = (user.agent.user(), &image.config.env);
+    let new = stay.map(|stay| staying::begin(stay, plan, &id, caller, agent, env.clone())).transpose()?;
+    let mut named = Attached::begin(attached, plan, &id, caller, agent, env)?;
+
     // The values of secrets: what reads them, which may take long, runs before anything is searched.
     let mut secrets = HeldSecrets::read(plan, secrets)?;
 
@@ -109,10 +118,6 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
     let runs = Runs::open(&state_directory).map_err(StartError::recorded)?;
     let walks = Walks::open(&state_directory)?;
-    let id = match &member {
-        Some(member) => member.taken.record.id.clone(),
-        None => RunId::generate().map_err(StartError::recorded)?,
-    };
     let others = sweep::sweep(&runs, engine, state, own, notice)?;
     let boundaries = Boundaries::open(plan, caller, &runs, &walks, &id, Some(sweep::placed(engine)), others)?;
     boundaries.warn(notice);
@@ -194,11 +199,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let command = init_spec::command(plan, image, &secrets, &streams, terminal.as_ref(), stay)?;
     let spec = init_spec::of(plan, image, user, command, &streams, terminal.as_ref(), mounts)?;
     let spec = InitSpec { interception, ..spec };
-    if let Some(stay) = stay {
+    if let Some((stay, new)) = stay.zip(new) {
         // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
         // this process, and PID 1 with it.
         drop(signals);
-        let new = staying::begin(stay, plan, &id, caller, user.agent.user(), image.config.env.clone())?;
         let relay = RelayProcess::prepare(plan, relay_program, caller)?;
         let mut sidecars = Sidecars::new(relay, children);
         let locks = [boundaries.lock(), user.agent.lock()].into_iter().chain(sidecars.lifelines());
@@ -238,7 +242,6 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
             }
         };
     }
-    let mut named = Attached::begin(attached, plan, &id, caller, user.agent.user(), &image.config.env)?;
     let (of_name, own) = named.spec(attached, KillSource::Inside, None)?;
     let spec = InitSpec { stay: of_name, ..spec };
     let relay = streams.relay(terminal.as_ref())?;
@@ -250,6 +253,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     drop(descriptors);
     drop(port);
     sent?;
+    named.sent();
     drop(secrets);
     streams.close_inside();
 
@@ -296,8 +300,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     drop(started);
     drop(rendezvous);
     drop(taken);
-    named.remove(notice);
+    // The name last: who has it next has a container and an egress proxy of that name, too.
     let egress = egress.and_then(|egress| egress.finish(notice));
+    named.remove(notice);
     let last = boundaries.close(notice);
     let mut ended = ended?;
     ended.warn_of_shortages(plan, notice);

@@ -96,6 +96,17 @@ pub(in crate::provider) fn remover<'a>(
     }
 }
 
+/// Has the engine kill the container of a sandbox whose PID 1 does not answer, as after `docker pause`, and remove it.
+pub(in crate::provider) fn kill(
+    ended: &EndedSandboxes<'_>,
+    kind: EngineKind,
+    id: &RunId,
+) -> Result<(), StartError> {
+    let engine = Engine::find(kind, ended.engines)?;
+    let run = Run { id, owner: ended.caller.uid, state: ended.state, own: ended.own };
+    Ok(remove(&engine, run).map(drop)?)
+}
+
 /// Removes the container of a run whose record says where it is, with what else the run has left, and returns whether all is gone.
 fn is_removed(engine: &Engine, placed: &Placed, run: Run<'_>) -> bool {
     *placed == self::placed(engine)

@@ -96,13 +96,18 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         send(&mut control, &Request::LeaveHost, &[])?;
     }
 
+    // Its name, before anything is done for it that has an effect or takes long.
+    let id = RunId::generate().map_err(StartError::recorded)?;
+    let new =
+        stay.map(|stay| staying::begin(stay, plan, &id, caller, agent.user(), Vec::new())).transpose()?;
+    let mut named = Attached::begin(attached, plan, &id, caller, agent.user(), &[])?;
+
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
     // may take long, runs before anything is searched.
     let mut secrets = HeldSecrets::read(plan, secrets)?;
 
     // The egress proxy starts meanwhile: PID 1 gives it listeners later, and asks it whether it refuses what it should.
     let state = StateDir::open(state, caller)?;
-    let id = RunId::generate().map_err(StartError::recorded)?;
     let mut egress = EgressProxy::start(plan, egress, &agent, secrets.take_routes(), &state, &id)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
@@ -151,11 +156,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let of_terminal = terminal.iter().flat_map(OwnTerminal::grants);
     let spec = InitSpec { grants: spec.grants.into_iter().chain(of_terminal).collect(), ..spec };
     let spec = InitSpec { interception, ..spec };
-    if let Some(stay) = stay {
+    if let Some((stay, new)) = stay.zip(new) {
         // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
         // this process, and PID 1 with it.
         drop(signals);
-        let new = staying::begin(stay, plan, &id, caller, agent.user(), Vec::new())?;
         let relay = RelayProcess::prepare(plan, relay, caller)?;
         let mut sidecars = staying::Sidecars::new(relay, children);
         let locks = [boundaries.lock(), agent.lock()].into_iter().chain(sidecars.lifelines());
@@ -195,7 +199,6 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
             }
         };
     }
-    let mut named = Attached::begin(attached, plan, &id, caller, agent.user(), &[])?;
     let kills = limits.kill_counter();
     let counter = kills.as_ref().and_then(KillCounter::file);
     let source = counter.map_or(KillSource::Uncounted, |_| KillSource::Descriptor);
@@ -204,6 +207,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let port = egress.as_mut().and_then(EgressProxy::take_port);
     send_init_spec(&mut control, spec, own, &streams, &limits, port.as_ref())?;
     drop((port, secrets, kills));
+    named.sent();
     let relay = streams.relay(terminal.as_ref());
     streams.close_inside();
     let swept = limits.sweep_others();
@@ -252,8 +256,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let has_run_out_of_memory = limits.ran_out_of_memory();
     limits.remove_agents();
     drop(child);
-    named.remove(notice);
+    // The name last: who has it next has an egress proxy of that name, too.
     let egress = egress.and_then(|egress| egress.finish(notice));
+    named.remove(notice);
     if swept.left > 0 {
         // What was still ending then has had the time.
         limits.sweep_others();

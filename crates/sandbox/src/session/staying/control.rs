@@ -5,12 +5,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use confine::protocol::{ControlSocket, Purpose, SandboxEnd, SandboxUsage, StayStatus};
+use confine::protocol::{Attachment, ControlSocket, Purpose, SandboxEnd, SandboxUsage, StayStatus};
 
 use crate::host::deadline::Deadline;
 use crate::state::event::EventKind;
 use crate::state::journal::Recorded;
-use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
+use crate::state::sandboxes::{BE_UNPAUSED, OpenNote, Phase, SandboxError, StayingSandbox};
 
 /// How long PID 1 may take to answer. It has nothing to do that takes long.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,9 +49,19 @@ impl StayingSandbox {
     ///
     /// # Errors
     ///
-    /// It is not alive, or does not answer within ten seconds.
+    /// It is not alive, or ends meanwhile, or does not answer within ten seconds.
     pub fn usage(&self) -> Result<SandboxUsage, SandboxError> {
-        self.require(Phase::can_stop, "be asked what it uses")?;
+        let action = "be asked what it uses";
+        self.require(Phase::can_stop, action)?;
+        match self.ask_usage() {
+            Err(SandboxError::Unreachable { .. }) if self.ends_now()? => {
+                Err(self.has_ended_and_cannot(action))
+            }
+            usage => usage,
+        }
+    }
+
+    fn ask_usage(&self) -> Result<SandboxUsage, SandboxError> {
         let stream = self.open(Purpose::Usage, Some(PATIENCE))?;
         let usage = ControlSocket::from(OwnedFd::from(stream)).receive();
         let usage = usage.and_then(|usage| usage.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()));
@@ -75,7 +85,7 @@ impl StayingSandbox {
     ///
     /// It is not paused, or does not answer within ten seconds.
     pub fn unpause(&self) -> Result<Recorded, SandboxError> {
-        self.require(Phase::can_unpause, "be unpaused")?;
+        self.require(Phase::can_unpause, BE_UNPAUSED)?;
         self.request(Purpose::Unpause)?;
         Ok(self.record_event(EventKind::Unpause))
     }
@@ -93,9 +103,11 @@ impl StayingSandbox {
 
     /// Waits until it has ended, and returns how; `None` where nobody could note that.
     pub fn wait(&self) -> Result<Option<SandboxEnd>, SandboxError> {
+        // Opened first: the client of one that ends with it removes the file, and what was opened can still be read.
+        let Some(note) = self.open_note()? else { return self.recorded_end() };
         // PID 1 lets so many wait, and closes the connections of others at once.
-        while self.lives()? && !self.wait_for(Purpose::Wait, None)? {}
-        self.end()
+        while !self.has_ended(&note)? && !self.wait_for(Purpose::Wait, None, &note)? {}
+        Ok(note.end())
     }
 
     /// Ends it: everything inside gets SIGTERM, and SIGKILL where it has not ended within `grace`.
@@ -107,18 +119,41 @@ impl StayingSandbox {
         self.require(Phase::can_stop, "be stopped")?;
         // Before its end, which this process may not see.
         let recorded = self.record_event(EventKind::Stop);
-        if !grace.is_zero() && self.wait_for(Purpose::Terminate, Some(grace))? {
+        let Some(note) = self.open_note()? else { return Ok(recorded) };
+        if !grace.is_zero() && self.wait_for(Purpose::Terminate, Some(grace), &note)? {
             return Ok(recorded);
         }
-        if self.wait_for(Purpose::Kill, Some(PATIENCE))? {
+        if self.wait_for(Purpose::Kill, Some(PATIENCE), &note)? {
             Ok(recorded)
         } else {
             Err(self.unreachable(io::ErrorKind::TimedOut.into()))
         }
     }
 
+    /// Waits a moment until nothing of it runs any more, which somebody else has seen to; returns whether that is so.
+    pub(crate) fn ends_now(&self) -> Result<bool, SandboxError> {
+        let note = self.open_note()?;
+        note.map_or(Ok(true), |note| self.ends_soon(&note))
+    }
+
+    fn ends_soon(&self, note: &OpenNote) -> Result<bool, SandboxError> {
+        let until = Deadline::after(RELEASE);
+        while !self.has_ended(note)? {
+            if until.is_over() {
+                return Ok(false);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(true)
+    }
+
     /// Opens a connection for a purpose, and waits until it is closed because the sandbox has ended; returns whether it has.
-    fn wait_for(&self, purpose: Purpose, limit: Option<Duration>) -> Result<bool, SandboxError> {
+    fn wait_for(
+        &self,
+        purpose: Purpose,
+        limit: Option<Duration>,
+        note: &OpenNote,
+    ) -> Result<bool, SandboxError> {
         match self.open(purpose, limit) {
             Ok(mut stream) => match stream.read(&mut [0]) {
                 Ok(_) => {}
@@ -133,14 +168,26 @@ impl StayingSandbox {
             Err(error) => return Err(error),
         }
         // Its descriptors close one after the other.
-        let until = Deadline::after(RELEASE);
-        while self.lives()? {
-            if until.is_over() {
-                return Ok(false);
-            }
-            std::thread::sleep(PAUSE);
+        self.ends_soon(note)
+    }
+
+    /// Returns whether nothing of it runs any more.
+    fn has_ended(&self, note: &OpenNote) -> Result<bool, SandboxError> {
+        Ok(match self.record.stay.attachment {
+            Attachment::Detached => !self.lives()?,
+            // Its client holds the name until it has removed the rest, however long that takes. PID 1 that was killed has noted nothing, and
+            // nobody listens for it any more.
+            Attachment::Attached => note.end().is_some() || !self.lives()? || !self.is_served()?,
+        })
+    }
+
+    /// Returns whether somebody serves it.
+    fn is_served(&self) -> Result<bool, SandboxError> {
+        match self.connect() {
+            Ok(_) => Ok(true),
+            Err(SandboxError::Unreachable { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
-        Ok(true)
     }
 
     /// Opens a connection for a purpose.
@@ -165,8 +212,15 @@ impl StayingSandbox {
 
     /// Makes the error of one that has ended since it was found.
     pub(crate) fn ended(&self) -> SandboxError {
-        let action = "have its files used";
-        SandboxError::Phase { name: self.name().to_owned(), phase: Phase::Stopped, action }
+        self.has_ended_and_cannot("have its files used")
+    }
+
+    fn has_ended_and_cannot(&self, action: &'static str) -> SandboxError {
+        let phase = match self.record.stay.attachment {
+            Attachment::Attached => Phase::Ending,
+            Attachment::Detached => Phase::Stopped,
+        };
+        SandboxError::Phase { name: self.name().to_owned(), phase, action }
     }
 
     pub(crate) fn unreachable(&self, source: io::Error) -> SandboxError {

@@ -18,6 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::host::acting::ActingAs;
 use crate::host::identity::Identity;
 use crate::session::environment::umask;
+use crate::session::staying::exec::is_closed;
 use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 
 /// Writing to a pipe that nobody reads.
@@ -198,7 +199,11 @@ impl<'a> Files<'a> {
     fn begin(sandbox: &'a StayingSandbox, request: &FileRequest, pipe: OwnedFd) -> Result<Self, CopyError> {
         sandbox.require(Phase::can_exec, "have files copied")?;
         let mut control = ControlSocket::from(OwnedFd::from(sandbox.open(Purpose::Files, None)?));
-        control.send(request, &[pipe.as_fd()]).map_err(|source| sandbox.unreachable(source))?;
+        match control.send(request, &[pipe.as_fd()]) {
+            // It has gone already, and says why, if anything does.
+            Err(error) if is_closed(&error) => {}
+            sent => sent.map_err(|source| sandbox.unreachable(source))?,
+        }
         // Whoever reads the other end sees that the process inside has closed this one.
         drop(pipe);
         Ok(Self { sandbox, control })
@@ -241,6 +246,10 @@ impl<'a> Files<'a> {
         match event {
             FileEvent::Failed { path, errno, message } => {
                 CopyError::Inside { sandbox: self.sandbox.name().to_owned(), path, errno, message }
+            }
+            FileEvent::Unserved { errno } => {
+                let source = io::Error::from_raw_os_error(errno.unwrap_or(Errno::AGAIN.raw_os_error()));
+                SandboxError::Full(source).into()
             }
             FileEvent::Found(_) | FileEvent::Unpacked | FileEvent::Opened { .. } | FileEvent::Done(_) => {
                 self.sandbox.unreachable(io::ErrorKind::InvalidData.into()).into()

@@ -98,6 +98,8 @@ impl<'a> EventStream<'a> {
     ///
     /// The state directory cannot be read or watched.
     pub fn begin(sandboxes: &'a Sandboxes, since: Option<u64>) -> Result<Self, SandboxError> {
+        // What clients have left that were killed, so that their ends are known.
+        sandboxes.sweep()?;
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)
             .map_err(|errno| unwatchable(sandboxes.directory(), errno))?;
         // From here on nothing is missed; what happens between two looks at the same is seen twice, and known then.
@@ -216,8 +218,12 @@ impl<'a> EventStream<'a> {
                     self.add(new, Milestone::Birth, sandbox.birth_event());
                     self.await_end(&sandbox);
                 }
-                Phase::Stopped => {
-                    self.living.remove(&sandbox.record.id);
+                Phase::Ending | Phase::Stopped => {
+                    if sandbox.phase == Phase::Ending {
+                        self.await_removal(&sandbox.record.id);
+                    } else {
+                        self.living.remove(&sandbox.record.id);
+                    }
                     self.add(new, Milestone::Birth, sandbox.birth_event());
                     let is_known = |known: &BTreeSet<Milestone>| known.contains(&Milestone::Death);
                     if !self.known.get(&sandbox.record.id).is_some_and(is_known) {
@@ -225,6 +231,11 @@ impl<'a> EventStream<'a> {
                     }
                 }
             }
+        }
+        let mut gone = self.living.keys().filter(|id| !listed.contains(*id));
+        if gone.any(|id| ids.contains(id)) {
+            // It has ended with its client, which was killed: nobody else says so.
+            self.sandboxes.sweep()?;
         }
         self.living.retain(|id, _| listed.contains(id));
         self.watched.retain(|id, _| ids.contains(id));
@@ -247,7 +258,10 @@ impl<'a> EventStream<'a> {
             if watched == Some(Watched::DirectoryAndNote) {
                 continue;
             }
-            let Some(directory) = self.sandboxes.directory().existing_within(id.as_str())? else { continue };
+            // What is no directory has a warning of its own.
+            let Ok(Some(directory)) = self.sandboxes.directory().existing_within(id.as_str()) else {
+                continue;
+            };
             if watched.is_none() {
                 // Not what is changed in it, which would be the logs, too.
                 let changes = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO;
@@ -273,6 +287,17 @@ impl<'a> EventStream<'a> {
                 // It is about to end.
                 Err(_) => living.look_later(),
             };
+        }
+    }
+
+    /// Sees to it that one is looked at again that its client removes: where that was killed, nothing else says so.
+    fn await_removal(&mut self, id: &RunId) {
+        let living = self
+            .living
+            .entry(id.clone())
+            .or_insert(Living { end: EndWatch::Look(Instant::now()), delay: FIRST_DELAY });
+        if !matches!(living.end, EndWatch::Look(at) if at > Instant::now()) {
+            living.end = living.look_later();
         }
     }
 

@@ -178,9 +178,14 @@ pub(super) fn send(
     let mut control = ControlSocket::from(OwnedFd::from(sandbox.open(Purpose::Exec, None)?));
     match control.send(request, descriptors) {
         // It has gone already, and says why, if anything does.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(control),
+        Err(error) if is_closed(&error) => Ok(control),
         sent => sent.map(|()| control).map_err(StartError::step("sending the exec request")),
     }
+}
+
+/// Returns whether the other end of a connection was closed, with or without anything unread.
+pub(super) fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 /// Returns the environment of a command.

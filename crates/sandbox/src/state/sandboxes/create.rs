@@ -5,12 +5,13 @@ use std::io;
 use std::os::unix::net::UnixListener;
 
 use super::{
-    ALIVE, Birth, CONTROL, FirstCommand, LOGS, NAMES, NOTE, Phase, SandboxError, SandboxRecord, Sandboxes,
-    StartedRecord, StayingSandbox, is_held, note, write,
+    ALIVE, Birth, CONTROL, FirstCommand, LOGS, NAMES, NOTE, PATIENCE, PAUSE, Phase, SandboxError,
+    SandboxRecord, Sandboxes, StartedRecord, StayingSandbox, is_held, note, write,
 };
 use confine::protocol::Attachment;
 
 use crate::host::clock::now_ms;
+use crate::host::deadline::Deadline;
 use crate::state::directory::{Lock, StateDir, StateError};
 use crate::state::event::BirthOrigin;
 use crate::state::journal::Recorded;
@@ -25,7 +26,8 @@ pub(crate) struct NewSandbox<'a> {
     /// Whose place it takes.
     replaced: Option<StayingSandbox>,
     is_made: bool,
-    pub(crate) listener: UnixListener,
+    /// `None` once PID 1 has it: who connects then sees when that is gone.
+    pub(crate) listener: Option<UnixListener>,
     pub(crate) alive: Lock,
     pub(crate) note: File,
     pub(crate) logs: Vec<File>,
@@ -39,9 +41,26 @@ impl Sandboxes {
         record: SandboxRecord,
         replaces: Option<&RunId>,
     ) -> Result<NewSandbox<'_>, SandboxError> {
-        let names = self.0.lock(NAMES)?;
-        let may_have = self.sweep_named(&names, Some(&record.name))?;
-        let found = self.named(may_have, &record.name)?;
+        let until = Deadline::after(PATIENCE);
+        let (names, found) = loop {
+            let names = self.0.lock(NAMES)?;
+            let may_have = self.sweep_named(&names, Some(&record.name))?;
+            let ids: Vec<RunId> = may_have.iter().map(|claim| claim.id.clone()).collect();
+            match self.named(ids, &record.name)? {
+                None => match may_have.iter().find(|claim| claim.lives_as(&record.name)) {
+                    Some(claim) if self.0.existing_within(claim.id.as_str())?.is_some() => {
+                        let id = claim.id.as_str().to_owned();
+                        return Err(SandboxError::NameHeld { name: record.name, id });
+                    }
+                    _ => break (names, None),
+                },
+                Some(found) if found.phase == Phase::Ending && !until.is_over() => {
+                    drop(names);
+                    std::thread::sleep(PAUSE);
+                }
+                found => break (names, found),
+            }
+        };
         let is_replaced =
             |found: &StayingSandbox| found.phase.can_be_removed() && replaces == Some(&found.record.id);
         let (replaced, found) = match found {
@@ -49,7 +68,8 @@ impl Sandboxes {
             found => (None, found),
         };
         if let Some(found) = found {
-            return Err(SandboxError::NameInUse { name: record.name, phase: found.phase });
+            let attachment = found.record.stay.attachment;
+            return Err(SandboxError::NameInUse { name: record.name, phase: found.phase, attachment });
         }
         let directory = self.0.within(record.id.as_str())?;
         let make = || -> Result<_, StateError> {
@@ -62,6 +82,7 @@ impl Sandboxes {
                     source: io::Error::other("the file system has no locks"),
                 });
             }
+            let note = directory.create_new(NOTE)?;
             write(&directory, &record)?;
             let logs = match record.stay.command {
                 FirstCommand::Run if record.stay.attachment == Attachment::Detached => {
@@ -69,7 +90,7 @@ impl Sandboxes {
                 }
                 FirstCommand::Run | FirstCommand::None => Vec::new(),
             };
-            Ok((alive, logs, directory.create_new(NOTE)?, directory.listen(CONTROL)?))
+            Ok((alive, logs, note, directory.listen(CONTROL)?))
         };
         let made = make();
         drop(names);
@@ -80,7 +101,7 @@ impl Sandboxes {
                 record,
                 replaced,
                 is_made: false,
-                listener,
+                listener: Some(listener),
                 alive,
                 note,
                 logs,
@@ -114,10 +135,14 @@ impl NewSandbox<'_> {
 }
 
 impl NewSandbox<'_> {
+    /// Notes that it begins now: its command may have ended before its client knows that it runs.
+    pub(crate) fn begin_attached(&mut self) {
+        self.record.birth = Some(Birth { origin: BirthOrigin::Created, at: now_ms() });
+    }
+
     /// Notes that it runs with the client that has made it. Others find it from then on.
     pub(crate) fn note_attached(&mut self, started: StartedRecord) -> Result<(), SandboxError> {
         self.record.started = Some(started);
-        self.record.birth = Some(Birth { origin: BirthOrigin::Created, at: now_ms() });
         Ok(write(&self.directory, &self.record)?)
     }
 
@@ -126,15 +151,19 @@ impl NewSandbox<'_> {
         let Some(directory) = self.sandboxes.0.existing_within(self.record.id.as_str())? else {
             return Ok(Recorded::Yes);
         };
+        let Some(noted) = note(&directory)? else {
+            // It has never run, of which nobody is notified.
+            return Ok(Recorded::Yes);
+        };
         self.is_made = true;
         let ended = StayingSandbox {
             record: self.record.clone(),
-            phase: Phase::Stopped,
-            noted: note(&directory)?,
+            phase: Phase::Ending,
+            noted: Some(noted),
             directory,
             journal: self.sandboxes.journal(),
         };
-        self.sandboxes.remove(&ended)
+        self.sandboxes.remove_ended(&ended)
     }
 }
 

@@ -12,7 +12,7 @@ use policy::rules::path::GuestPath;
 use sandbox::provider::local::NO_ISOLATION;
 use sandbox::session::attendance::Parent;
 use sandbox::session::egress;
-use sandbox::session::outcome::Notice;
+use sandbox::session::outcome::{End, Notice};
 use sandbox::session::passed::PassedDescriptor;
 use sandbox::session::staying::exec::{StayingExec, exec as exec_in};
 use sandbox::session::streams::Stdio;
@@ -20,11 +20,12 @@ use sandbox::state::sandboxes::{Phase, StayingSandbox};
 use serde_json::json;
 
 use super::super::carry_out::Sources;
-use super::super::{create, ending};
+use super::super::{create, ending, not_found};
 use crate::cli::{ExecArgs, Format};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
+use crate::facts;
 use crate::files;
 use crate::output;
 use crate::ui::Ui;
@@ -48,6 +49,7 @@ pub(crate) fn exec(
     let plan = &plan(&context, sandbox, args)?;
     let writable = plan.boundaries.iter().map(|boundary| boundary.host.clone());
     let programs = context.programs(writable.collect());
+    let locating = programs.without(&plan.credential_variables());
     let mut sources =
         Some(Sources { env: std::mem::take(&mut context.env), programs, caller: context.caller });
     let variables = match &plan.network {
@@ -93,6 +95,12 @@ pub(crate) fn exec(
         ui.warning(warning);
     }
     let (code, failure) = ending::exit_code(&outcome.end, plan.provider);
+    let failure = failure.map(|failure| match &outcome.end {
+        End::NotFound(command) if plan.provider == Provider::Native => {
+            failure.hint(not_found::elsewhere(command, &facts::locate(&context, &locating, command)))
+        }
+        _ => failure,
+    });
     match (ui.format(), &failure) {
         (Format::Json, _) => {
             ui.json(&output::run(plan, None, &outcome, code, failure.as_ref(), &warnings))?;

@@ -21,7 +21,7 @@ pub(crate) fn inspect(ui: &Ui, context: &Context, args: &NamesArgs) -> Result<Ex
 fn object(sandbox: &StayingSandbox) -> Result<Value, CommandError> {
     let record = &sandbox.record;
     let status = if sandbox.phase == Phase::Running { sandbox.status().ok() } else { None };
-    let end = if sandbox.phase == Phase::Stopped { Some(super::end_object(sandbox.end()?)) } else { None };
+    let end = if sandbox.phase.has_ended() { Some(super::end_object(sandbox.end()?)) } else { None };
     Ok(json!({
         "name": record.name,
         "id": record.id,

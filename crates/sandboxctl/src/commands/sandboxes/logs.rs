@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use confine::protocol::Attachment;
 use policy::text::json_bytes::base64;
 use sandbox::host::acting::ActingAs;
 use sandbox::session::staying::logs::{LogReader, Logged, LoggedStream};
@@ -13,7 +14,7 @@ use serde_json::json;
 use super::moment::moment;
 use crate::cli::LogsArgs;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
@@ -24,6 +25,12 @@ pub(crate) fn logs(ui: &Ui, context: &Context, args: &LogsArgs) -> Result<ExitCo
     let since = args.since.as_deref().map(|text| moment("--since", text)).transpose()?;
     let sandboxes = super::open(context)?;
     let mut sandbox = sandboxes.find(&args.name.name)?;
+    if sandbox.record.stay.attachment == Attachment::Attached {
+        let message =
+            format!("sandbox \"{}\" has no log: its client has what its command writes", sandbox.name());
+        return Err(CommandError::message(Code::SandboxState, message)
+            .hint("`run --detach` keeps what its command writes; a file inside does, too"));
+    }
     let mut reader = LogReader::default();
     let mut logged = reader.read(&sandbox)?;
     if reader.is_cut && since.is_none() && args.tail.is_none() {

@@ -24,7 +24,7 @@ pub(crate) fn ls(ui: &Ui, context: &Context, args: &ListArgs) -> Result<ExitCode
     let mut all = Vec::new();
     for found in super::open(context)?.list()? {
         match found {
-            Ok(sandbox) if sandbox.phase == Phase::Stopped && !args.all => {}
+            Ok(sandbox) if sandbox.phase.has_ended() && !args.all => {}
             Ok(sandbox) => {
                 let is_running = sandbox.phase == Phase::Running;
                 let status = if is_running { sandbox.status().ok() } else { None };
@@ -49,14 +49,14 @@ fn object(listed: &ListedSandbox) -> Value {
         "created": record.created,
         "commands": listed.status.map(|status| status.commands),
         "idle_ms": listed.status.and_then(|status| status.idle).map(|idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX)),
-        "end": (listed.sandbox.phase == Phase::Stopped).then(|| super::end_object(listed.end)),
+        "end": listed.sandbox.phase.has_ended().then(|| super::end_object(listed.end)),
     })
 }
 
 /// Formats them as aligned columns.
 fn table(all: &[ListedSandbox]) -> String {
     if all.is_empty() {
-        return "no sandbox stays; `create` and `run --detach` make one\n".to_owned();
+        return "no sandbox runs; `create`, `run --detach` and `run --name` make one\n".to_owned();
     }
     let width = all.iter().map(|one| one.sandbox.name().len()).max().unwrap_or_default().max("NAME".len());
     let head = format!("{:width$}  {:<8}  {:<10}  STATUS\n", "NAME", "PROVIDER", "AGE");
@@ -79,6 +79,7 @@ fn status(listed: &ListedSandbox) -> String {
         (Phase::Running, Some(StayStatus { commands: 1, .. })) => "running, 1 command".to_owned(),
         (Phase::Running, Some(StayStatus { commands, .. })) => format!("running, {commands} commands"),
         (Phase::Running, None) => "running, does not answer".to_owned(),
+        (Phase::Ending, _) => "ending, its client removes it".to_owned(),
         (Phase::Stopped, _) => match listed.end.map(|end| end.cause) {
             Some(EndCause::Command(ending)) => {
                 format!("stopped, its command ended with {}", ending.exit_code())

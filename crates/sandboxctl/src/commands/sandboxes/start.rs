@@ -25,7 +25,7 @@ pub(crate) fn start(ui: &Ui, mut context: Context, args: &NamesArgs) -> Result<E
                 context.env.clone_from(&env);
                 create::restart(ui, &mut context, sandbox)?;
             }
-            phase @ (Phase::Creating | Phase::Paused) => {
+            phase @ (Phase::Creating | Phase::Paused | Phase::Ending) => {
                 return Err(SandboxError::Phase { name, phase, action: "be started" }.into());
             }
         }

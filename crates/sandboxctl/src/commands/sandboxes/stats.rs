@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use confine::protocol::SandboxUsage;
 use policy::rules::limits::Bytes;
-use sandbox::state::sandboxes::StayingSandbox;
+use sandbox::state::sandboxes::{SandboxError, StayingSandbox};
 use serde_json::json;
 
 use crate::cli::StatsArgs;
@@ -25,22 +25,25 @@ pub(crate) fn stats(ui: &Ui, context: &Context, args: &StatsArgs) -> Result<Exit
     } else {
         args.names.iter().map(|name| sandboxes.find(name)).collect::<Result<_, _>>()?
     };
-    let look = || -> Result<Vec<SandboxUsage>, CommandError> {
-        Ok(found.iter().map(StayingSandbox::usage).collect::<Result<_, _>>()?)
+    let look = |sandbox: &StayingSandbox| -> Result<Option<SandboxUsage>, CommandError> {
+        match sandbox.usage() {
+            // One that was not named, and has ended meanwhile, is none of those that are shown.
+            Err(SandboxError::Phase { phase, .. }) if args.names.is_empty() && phase.has_ended() => Ok(None),
+            usage => Ok(Some(usage?)),
+        }
     };
-    let (before, began) = (look()?, Instant::now());
+    let before: Vec<_> = found.iter().map(look).collect::<Result<_, _>>()?;
+    let began = Instant::now();
     thread::sleep(SPAN);
-    let (now, span) = (look()?, began.elapsed());
-    let busy = |(before, now): (&SandboxUsage, &SandboxUsage)| {
+    let now: Vec<_> = found.iter().map(look).collect::<Result<_, _>>()?;
+    let span = began.elapsed();
+    let busy = |before: SandboxUsage, now: SandboxUsage| {
         let used = now.cpu_ms.saturating_sub(before.cpu_ms);
         u64::try_from(u128::from(used) * 100 / span.as_millis().max(1)).unwrap_or(u64::MAX)
     };
-    let rows: Vec<_> = found
-        .iter()
-        .zip(&now)
-        .zip(before.iter().zip(&now).map(busy))
-        .map(|((one, used), busy)| (one, used, busy))
-        .collect();
+    let sampled = found.iter().zip(before.into_iter().zip(now));
+    let rows: Vec<_> =
+        sampled.filter_map(|(one, (before, now))| Some((one, now?, busy(before?, now?)))).collect();
     let objects: Vec<_> = rows
         .iter()
         .map(|(one, used, busy)| {
