@@ -140,11 +140,6 @@ impl Query {
         &self.places[resolved.place]
     }
 
-    /// Returns the rules about paths alone.
-    pub fn rules(&self) -> &GuestBoundaries {
-        &self.rules
-    }
-
     /// Lists the boundaries that can be read.
     pub fn readable(&self) -> Vec<String> {
         self.places.iter().map(|place| escape::path(place.guest.as_path())).collect()
@@ -156,24 +151,30 @@ impl Query {
         writable.map(|place| escape::path(place.guest.as_path())).collect()
     }
 
-    /// Answers whether a file can be read.
+    /// Answers whether the file tools may read a file.
     pub fn can_read(&self, path: &OsStr) -> Verdict {
-        self.verdict(path, PathAccess::Read)
+        self.answer(path, PathAccess::Read, |resolved| self.check_suffix(resolved, PathAccess::Read))
     }
 
-    /// Answers whether a file can be written: changed, made or removed.
+    /// Answers whether the file tools may write a file: change or make it.
     pub fn can_write(&self, path: &OsStr) -> Verdict {
-        self.verdict(path, PathAccess::Write)
+        self.answer(path, PathAccess::Write, |resolved| self.check_suffix(resolved, PathAccess::Write))
     }
 
-    /// Answers whether a directory can be listed.
+    /// Answers whether the file tools may list a directory.
     pub fn can_list(&self, path: &OsStr) -> Verdict {
-        self.answer(path, |resolved| self.check_list(resolved))
+        self.answer(path, PathAccess::Read, |_| Ok(()))
     }
 
     /// Answers whether a host can be reached at a port.
     pub fn can_connect(&self, host: &str, port: u16) -> Verdict {
-        self.hosts.decide(host, port)
+        let verdict = self.hosts.decide(host, port);
+        if verdict.decision != Decision::Deny {
+            return verdict;
+        }
+        let host = escape::line(host).into_owned();
+        let denial = Denial::Network { host, port, rule: verdict.rule };
+        Verdict::deny(denial.to_string(), verdict.origin)
     }
 
     /// Returns the rules about commands.
@@ -202,7 +203,7 @@ impl Query {
     ///
     /// It is no path, could mean another one once links are resolved, or lies in no boundary.
     pub fn resolve(&self, text: &OsStr, access: PathAccess) -> Result<Resolved, Denial> {
-        let fault = |fault| Denial::NoPath { path: escape::path(Path::new(text)), fault };
+        let fault = |fault| Denial::NoPath { path: beginning(text), fault };
         if text.is_empty() {
             return Err(fault(PathFault::Empty));
         }
@@ -226,6 +227,19 @@ impl Query {
                 allowed: if access == PathAccess::Write { self.writable() } else { self.readable() },
             }),
         }
+    }
+
+    /// Checks that a path, as it was written, is not that of a directory by its last character.
+    ///
+    /// # Errors
+    ///
+    /// It is.
+    pub fn check_names_file(&self, text: &OsStr) -> Result<(), Denial> {
+        let bytes = text.as_bytes();
+        if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+            return Err(Denial::NoPath { path: beginning(text), fault: PathFault::Directory });
+        }
+        Ok(())
     }
 
     /// Returns the path at a place within a boundary. That of a boundary within is in that one.
@@ -255,15 +269,6 @@ impl Query {
                 Err(Denial::Protected { path: path(), protected: protected.to_string() })
             }
         }
-    }
-
-    /// Checks that a directory can be listed.
-    ///
-    /// # Errors
-    ///
-    /// A rule is against it.
-    pub fn check_list(&self, resolved: &Resolved) -> Result<(), Denial> {
-        self.check(resolved, PathAccess::Read)
     }
 
     /// Returns whether something is hidden in any boundary.
@@ -313,22 +318,32 @@ impl Query {
         }
     }
 
-    fn verdict(&self, path: &OsStr, access: PathAccess) -> Verdict {
-        match self.resolve(path, access) {
+    /// Answers as the tools do: what they would say where they refuse it.
+    fn answer(
+        &self,
+        path: &OsStr,
+        access: PathAccess,
+        check: impl FnOnce(&Resolved) -> Result<(), Denial>,
+    ) -> Verdict {
+        let resolved = self.resolve(path, access).and_then(|resolved| {
+            self.check(&resolved, access)?;
+            check(&resolved)?;
+            Ok(resolved)
+        });
+        match resolved {
             Ok(resolved) => self.rules.decide(resolved.guest.as_path(), access),
             Err(denial) => Verdict::deny(denial.to_string(), Origin::Default),
         }
     }
+}
 
-    fn answer(&self, path: &OsStr, check: impl FnOnce(&Resolved) -> Result<(), Denial>) -> Verdict {
-        let verdict = self.verdict(path, PathAccess::Read);
-        if verdict.decision != Decision::Allow {
-            return verdict;
-        }
-        match self.resolve(path, PathAccess::Read).and_then(|resolved| check(&resolved)) {
-            Ok(()) => verdict,
-            Err(denial) => Verdict::deny(denial.to_string(), Origin::Default),
-        }
+/// Returns a path that is none, as it is shown: the beginning of a long one.
+fn beginning(path: &OsStr) -> String {
+    const SHOWN: usize = 200;
+    let path = escape::path(Path::new(path));
+    match path.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &path[..end]),
+        None => path,
     }
 }
 

@@ -84,7 +84,7 @@ fn the_innermost_boundary_decides() {
     let query = query();
     let read = |path: &str| allowed(&query.can_read(OsStr::new(path)));
     let write = |path: &str| allowed(&query.can_write(OsStr::new(path)));
-    for path in ["/workspace/a", "/workspace/inner/a", "/tmp/a", "/home/agent/a", "/workspace"] {
+    for path in ["/workspace/a", "/workspace/inner/a.md", "/tmp/a", "/home/agent/a", "/workspace"] {
         assert!(read(path), "{path}");
     }
     for path in
@@ -93,10 +93,38 @@ fn the_innermost_boundary_decides() {
         assert!(!read(path) && !write(path), "{path}");
     }
     assert!(write("/workspace/a") && write("/tmp/a") && write("/home/agent/.bashrc"));
-    assert!(!write("/workspace/inner/a") && !write("/workspace/.git/config"));
+    assert!(!write("/workspace/inner/a.md") && !write("/workspace/.git/config"));
+    assert!(!read("/workspace/inner/a"), "tools read no such suffix");
     assert!(write("/tmp/.git/config"), "nobody outside obeys it");
     assert!(
         allowed(&query.can_list(OsStr::new("/workspace"))) && !allowed(&query.can_list(OsStr::new("/etc")))
+    );
+}
+
+#[test]
+fn questions_are_answered_in_the_words_of_the_tools() {
+    let query = query();
+    for (path, access, words) in [
+        ("/etc/passwd", PathAccess::Read, "it lies outside of the sandbox. Readable paths: "),
+        ("key.pem", PathAccess::Read, "`*.pem` hides it from this sandbox"),
+        ("inner/a", PathAccess::Read, "Allowed suffixes: `.md`, `.Pdf`"),
+        ("inner/a.md", PathAccess::Write, "it is read-only. Writable paths: "),
+        (".git/config", PathAccess::Write, "Other files beside it can be written"),
+    ] {
+        let target = OsStr::new(path);
+        let verdict =
+            if access == PathAccess::Write { query.can_write(target) } else { query.can_read(target) };
+        assert!(!allowed(&verdict) && verdict.rule.contains(words), "{path}: {}", verdict.rule);
+        assert!(verdict.rule.ends_with("This is policy: trying again changes nothing"), "{}", verdict.rule);
+        assert!(!verdict.rule.contains("[protect]"), "how it is given up is for a person: {}", verdict.rule);
+    }
+    let host = query.can_connect("example.org", 443).rule;
+    assert!(host.starts_with("cannot connect to `example.org` at port 443: "), "{host}");
+    let long = query.can_read(OsStr::new(&"~".repeat(6000))).rule;
+    assert!(long.len() < 500 && long.contains("~…`"), "{long}");
+    assert!(
+        query.check_names_file(OsStr::new("new/")).is_err()
+            && query.check_names_file(OsStr::new("new")).is_ok()
     );
 }
 

@@ -9,18 +9,27 @@ pub use self::edit::{Edit, Edited, apply};
 pub use self::file_tools::{FileTools, MAX_FILE_BYTES, ToolError};
 pub use self::list::{ListOptions, Listed, ListedKind, Listing, MAX_ENTRIES};
 pub use self::pattern::Case;
+pub use self::progress::{Bounds, Stopped};
 pub use self::read::{Content, MAX_CHARS, Media, ReadOptions, Text};
-pub use self::search::{Found, FoundFile, FoundLine, LineRole, MAX_LINE_BYTES, MAX_MATCHES, SearchOptions};
-pub use self::walk::{Bounds, Selection, Stopped};
+pub use self::search::{
+    Found, FoundFile, FoundLine, LineRole, MAX_CONTEXT, MAX_LINE_BYTES, MAX_MATCHES, SearchOptions,
+};
+pub use self::shown::Spelling;
+pub use self::walk::Selection;
 pub use self::write::Written;
 
+mod draft;
 mod edit;
 mod file_tools;
 mod ignored;
 mod list;
 mod pattern;
 mod place;
+mod progress;
+mod queue;
 mod read;
 mod search;
+mod shown;
 mod walk;
+mod wildmatch;
 mod write;

@@ -34,6 +34,12 @@ pub(super) enum StoppedOutput {
     Time,
     /// It has found as much as it may
     Found,
+    /// `.gitignore` files have more or longer lines than are read: what these name is not left out
+    Rules,
+    /// No more files can be opened at the moment, so some were left out
+    Descriptors,
+    /// The call was cancelled
+    Cancelled,
 }
 
 impl From<Stopped> for StoppedOutput {
@@ -43,6 +49,9 @@ impl From<Stopped> for StoppedOutput {
             Stopped::Depth => Self::Depth,
             Stopped::Time => Self::Time,
             Stopped::Found => Self::Found,
+            Stopped::Rules => Self::Rules,
+            Stopped::Descriptors => Self::Descriptors,
+            Stopped::Cancelled => Self::Cancelled,
         }
     }
 }
@@ -54,6 +63,11 @@ impl StoppedOutput {
             Self::Entries => "[stopped: there are too many files; begin in a directory further down]",
             Self::Depth => "[there are deeper directories]",
             Self::Time => "[stopped: its time was over; begin in a directory further down]",
+            Self::Rules => {
+                "[`.gitignore` files have more or longer lines than are read; what these name is not left out]"
+            }
+            Self::Descriptors => "[no more files can be opened at the moment, so some were left out]",
+            Self::Cancelled => "[stopped: the call was cancelled]",
             Self::Found => "[stopped: there are more matches; `max_matches` says how many are returned]",
         }
     }
@@ -74,7 +88,9 @@ pub(super) fn left_out(
 ) -> impl Iterator<Item = String> {
     let unreadable =
         (unreadable > 0).then(|| format!("[{unreadable} files and directories could not be read]"));
-    let too_large = (too_large > 0).then(|| format!("[{too_large} files are too large to be searched]"));
+    let too_large = (too_large > 0).then(|| {
+        format!("[{too_large} files are too large to be searched, or have a line of more than 1 MiB]")
+    });
     stopped.map(|stopped| stopped.says().to_owned()).into_iter().chain(unreadable).chain(too_large)
 }
 

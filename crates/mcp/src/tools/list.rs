@@ -18,11 +18,12 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Reads,
     input: schema::<ListInput>,
     output: schema::<ListOutput>,
-    run: |session, _, arguments| {
+    run: |session, cancel, arguments| {
         with_content(arguments, |input: ListInput| {
             let (selection, bounds) = selected(input.hidden, input.gitignore, input.depth)?;
             let max_entries = within("max_entries", input.max_entries, MAX_ENTRIES, 1..=10_000)?;
-            let options = ListOptions { glob: input.glob, selection, bounds, max_entries };
+            let cancel = Some(cancel.clone());
+            let options = ListOptions { glob: input.glob, selection, bounds, max_entries, cancel };
             let files = session.files(input.sandbox.as_deref())?;
             let listing = files.tools.list(input.path.as_deref().unwrap_or("."), &options)?;
             let output = ListOutput {
@@ -90,6 +91,9 @@ struct EntryOutput {
     /// From the working directory on where it lies in that, else the whole path
     path: String,
     kind: EntryKind,
+    /// Whether the name is not UTF-8: `\xNN` in the path stands for each byte that is none, and no tool takes it
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    escaped: bool,
 }
 
 /// What it is.
@@ -104,14 +108,14 @@ enum EntryKind {
 }
 
 impl From<Listed> for EntryOutput {
-    fn from(Listed { path, kind }: Listed) -> Self {
+    fn from(Listed { path, kind, spelling }: Listed) -> Self {
         let kind = match kind {
             ListedKind::File => EntryKind::File,
             ListedKind::Directory => EntryKind::Directory,
             ListedKind::Link => EntryKind::Link,
             ListedKind::Other => EntryKind::Other,
         };
-        Self { path, kind }
+        Self { path, kind, escaped: !spelling.is_exact() }
     }
 }
 

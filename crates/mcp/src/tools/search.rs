@@ -18,7 +18,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Reads,
     input: schema::<SearchInput>,
     output: schema::<SearchOutput>,
-    run: |session, _, arguments| {
+    run: |session, cancel, arguments| {
         with_content(arguments, |input: SearchInput| {
             let (selection, bounds) = selected(input.hidden, input.gitignore, input.depth)?;
             let options = SearchOptions {
@@ -29,6 +29,7 @@ pub(super) const ROW: Row = Row {
                 context: within("context", input.context, 0, 0..=10)?,
                 max_matches: within("max_matches", input.max_matches, MAX_MATCHES, 1..=1000)?,
                 max_line_bytes: within("max_line_bytes", input.max_line_bytes, MAX_LINE_BYTES, 1..=2000)?,
+                cancel: Some(cancel.clone()),
             };
             let files = session.files(input.sandbox.as_deref())?;
             let path = input.path.as_deref().unwrap_or(".");
@@ -93,7 +94,7 @@ struct SearchOutput {
     stopped: Option<StoppedOutput>,
     /// How many files and directories could not be read
     unreadable: usize,
-    /// How many files were left out because they are too large
+    /// How many files were left out because they are too large, or from a line of more than 1 MiB on
     too_large: usize,
     /// What has happened to the sandbox that one should know
     notice: Option<String>,
@@ -103,6 +104,9 @@ struct SearchOutput {
 #[derive(JsonSchema, Serialize)]
 struct FileOutput {
     path: String,
+    /// Whether the name is not UTF-8: `\xNN` in the path stands for each byte that is none, and no tool takes it
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    escaped: bool,
     lines: Vec<LineOutput>,
 }
 
@@ -119,14 +123,14 @@ struct LineOutput {
 }
 
 impl From<FoundFile> for FileOutput {
-    fn from(FoundFile { path, lines }: FoundFile) -> Self {
+    fn from(FoundFile { path, spelling, lines }: FoundFile) -> Self {
         let line = |FoundLine { line, text, role, truncated }| LineOutput {
             line,
             text,
             matches: role == LineRole::Match,
             truncated,
         };
-        Self { path, lines: lines.into_iter().map(line).collect() }
+        Self { path, escaped: !spelling.is_exact(), lines: lines.into_iter().map(line).collect() }
     }
 }
 

@@ -95,13 +95,13 @@ pub enum Denial {
     NoMatch { path: String, edit: usize, nearest: Vec<NearMatch> },
     /// A text to be replaced is there more than once.
     #[error(
-        "cannot edit `{path}`: edit {edit} matches {count} times, at lines {}, and nothing was changed. Add more of the lines around it, \
-         so that it matches once",
-        numbers(lines, *count)
+        "cannot edit `{path}`: edit {edit} matches {}, and nothing was changed. Add more of the lines around it, so that it matches once",
+        times(lines, *count)
     )]
     SeveralMatches {
         path: String,
         edit: usize,
+        /// How often, where `lines` has all of these lines; else how often at least.
         count: usize,
         /// The numbers of the first of these lines.
         lines: Vec<usize>,
@@ -154,6 +154,8 @@ pub enum PathFault {
     Nul,
     #[error("it is longer than a path can be, which is 4095 bytes")]
     TooLong,
+    #[error("it ends with `/`, as that of a directory does; leave that out to name a file")]
+    Directory,
 }
 
 /// What lies at a path.
@@ -192,6 +194,8 @@ pub enum EditFault {
     Empty,
     #[error("replaces a text by itself")]
     Same,
+    #[error("is one more than can be applied to a file of this size")]
+    TooMany,
 }
 
 /// A place that an edit nearly matches.
@@ -206,8 +210,10 @@ pub struct NearMatch {
 
 /// In what a place differs from what was to be matched.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Difference {
+    #[error("but for the ends of its lines, CR LF or LF")]
+    LineEnds,
     #[error("but for spaces")]
     Spaces,
     #[error("but for upper and lower case")]
@@ -232,11 +238,24 @@ pub enum PatternKind {
 pub enum PatternFault {
     #[error("{message}")]
     Syntax { message: String },
-    #[error("it needs more memory than {limit} bytes, or is longer than that; write a shorter one")]
+    #[error("it is longer than {limit} bytes; write a shorter one")]
+    TooLong { limit: usize },
+    #[error("compiled, it needs more than {limit} bytes; repeat less in it")]
     TooLarge { limit: usize },
+    #[error("it has more than {limit} opening braces; use fewer, or search more than once")]
+    Braces { limit: usize },
 }
 
 impl Denial {
+    /// Returns what was asked, why it is refused and what is allowed, for whoever says what follows from it in words of their own.
+    pub fn without_policy(&self) -> String {
+        let mut text = self.to_string();
+        let length =
+            text.strip_suffix(POLICY).map_or(text.len(), |reason| reason.trim_end_matches(". ").len());
+        text.truncate(length);
+        text
+    }
+
     /// Returns whether a rule is the reason, so that trying again changes nothing.
     pub fn is_policy(&self) -> bool {
         match self {
@@ -278,12 +297,14 @@ fn nearly(nearest: &[NearMatch]) -> String {
     format!("It nearly matches {}", places.join(", "))
 }
 
-/// Lists the numbers of lines, and how many more there are.
-fn numbers(lines: &[usize], count: usize) -> String {
+/// Says how often a text is there, and at which lines.
+fn times(lines: &[usize], count: usize) -> String {
     let listed: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    match count.saturating_sub(lines.len()) {
-        0 => listed.join(", "),
-        more => format!("{} and {more} more", listed.join(", ")),
+    let listed = listed.join(", ");
+    if count > lines.len() {
+        format!("at least {count} times, at lines {listed} and more")
+    } else {
+        format!("{count} times, at lines {listed}")
     }
 }
 
@@ -389,6 +410,7 @@ mod tests {
             ("no path: `..`", no_path("../file", PathFault::Parent)),
             ("no path: NUL", no_path("a\\u{0}b", PathFault::Nul)),
             ("no path: too long", no_path("aaaa…", PathFault::TooLong)),
+            ("no path: of a file, with `/`", no_path("src/", PathFault::Directory)),
             ("not found", Denial::NotFound { access: Act::Read, path: path(file) }),
             ("pipe", kind(FileKind::Fifo, FileKind::File)),
             ("socket", kind(FileKind::Socket, FileKind::File)),
@@ -417,8 +439,26 @@ mod tests {
                 "several matches",
                 Denial::SeveralMatches { path: path(file), edit: 1, count: 3, lines: vec![7, 12, 40] },
             ),
+            (
+                "many matches",
+                Denial::SeveralMatches {
+                    path: path(file),
+                    edit: 1,
+                    count: 9,
+                    lines: vec![1, 2, 3, 5, 8, 13, 21, 34],
+                },
+            ),
+            (
+                "other ends of lines",
+                Denial::NoMatch {
+                    path: path(file),
+                    edit: 1,
+                    nearest: vec![near(3, "let x = 1;", Difference::LineEnds)],
+                },
+            ),
             ("edit of nothing", edit(EditFault::Empty)),
             ("edit that changes nothing", edit(EditFault::Same)),
+            ("too many edits", edit(EditFault::TooMany)),
             (
                 "glob",
                 Denial::Pattern {
@@ -440,7 +480,23 @@ mod tests {
                 Denial::Pattern {
                     kind: PatternKind::Regex,
                     pattern: path("aaaa…"),
-                    fault: PatternFault::TooLarge { limit: 4096 },
+                    fault: PatternFault::TooLong { limit: 4096 },
+                },
+            ),
+            (
+                "large pattern",
+                Denial::Pattern {
+                    kind: PatternKind::Regex,
+                    pattern: path("(x{1000}){1000}"),
+                    fault: PatternFault::TooLarge { limit: 1_048_576 },
+                },
+            ),
+            (
+                "glob with many braces",
+                Denial::Pattern {
+                    kind: PatternKind::Glob,
+                    pattern: path("{{{{…"),
+                    fault: PatternFault::Braces { limit: 32 },
                 },
             ),
         ]
@@ -499,6 +555,8 @@ mod tests {
         for (name, denial) in examples() {
             let says_so = denial.to_string().ends_with(POLICY);
             assert_eq!(denial.is_policy(), says_so, "{name}: {denial}");
+            let reason = denial.without_policy();
+            assert!(denial.to_string().starts_with(&reason) && !reason.contains(POLICY), "{name}: {reason}");
         }
     }
 }

@@ -9,9 +9,8 @@ use std::path::Path;
 use policy::plan::{Execution, Network, Plan, Provider};
 use policy::query::Query;
 use policy::rules::network::{Host, HostRules};
-use policy::rules::path::{BoundaryMode, GuestBoundaries, PathAccess};
+use policy::rules::path::{BoundaryMode, PathAccess};
 use policy::rules::rootfs::TMPFS_PATHS;
-use policy::rules::verdict::Decision;
 use policy::text::escape;
 
 use crate::session::outcome::End;
@@ -114,7 +113,7 @@ fn of_line(plan: &Plan, line: &str) -> Option<String> {
         return None;
     };
     let query = Query::new(plan).ok()?;
-    paths(line).find_map(|path| of_path(plan, query.rules(), path, failure))
+    paths(line).find_map(|path| of_path(plan, &query, path, failure))
 }
 
 /// What a program says of a path.
@@ -146,7 +145,7 @@ fn of_network(plan: &Plan, line: &str) -> Option<String> {
     }
 }
 
-fn of_path(plan: &Plan, boundaries: &GuestBoundaries, path: &Path, failure: Failure) -> Option<String> {
+fn of_path(plan: &Plan, query: &Query, path: &Path, failure: Failure) -> Option<String> {
     let within = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
     let boundary = plan.boundaries.iter().filter(|boundary| path.starts_with(&boundary.guest));
     let boundary = boundary.max_by_key(|boundary| boundary.guest.components().count());
@@ -171,9 +170,11 @@ fn of_path(plan: &Plan, boundaries: &GuestBoundaries, path: &Path, failure: Fail
             Failure::ReadOnly | Failure::WriteDenied | Failure::Denied | Failure::Absent => None,
         };
     };
+    // In the words of the file tools: how a protection is given up is for a person to know.
     let denied = |access: PathAccess| {
-        let verdict = boundaries.decide(path, access);
-        (verdict.decision == Decision::Deny).then_some(verdict.rule)
+        let resolved = query.resolve(path.as_os_str(), access);
+        let checked = resolved.and_then(|resolved| query.check(&resolved, access));
+        checked.err().map(|denial| denial.without_policy())
     };
     match failure {
         // What hides it refuses it in every way.

@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::place::{Opened, Root};
+use super::shown::Shown;
 use crate::host::acting::ActingAs;
 use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 
@@ -112,10 +113,14 @@ impl FileTools {
         self.sandbox.touch()
     }
 
+    /// Returns the directory of a boundary.
     pub(super) fn root(&self, place: usize, access: PathAccess) -> Result<&Root, ToolError> {
         self.roots[place].as_ref().map_err(|errno| {
-            let path = self.query.places()[place].guest.as_path();
-            self.failed(access, &escape::path(path), *errno)
+            let path = escape::path(self.query.places()[place].guest.as_path());
+            match *errno {
+                Errno::NOENT => Denial::NotFound { access: access.into(), path }.into(),
+                errno => ToolError::System { access: access.into(), path, source: errno.into() },
+            }
         })
     }
 
@@ -153,32 +158,31 @@ impl FileTools {
 
     /// Makes the error of a path that cannot be opened beneath its boundary.
     pub(super) fn refused(&self, access: PathAccess, asked: &Resolved, errno: Errno) -> ToolError {
-        let path = escape::path(asked.guest.as_path());
         match errno {
-            Errno::XDEV | Errno::LOOP => {
+            Errno::XDEV => {
+                let path = escape::path(asked.guest.as_path());
                 let boundary = escape::path(self.query.place(asked).guest.as_path());
                 Denial::LeadsOut { access: access.into(), path, boundary }.into()
             }
-            errno => self.failed(access, &path, errno),
+            errno => self.failed(access, asked, errno),
         }
     }
 
     /// Makes the error of what the system refuses.
-    #[expect(clippy::unused_self, reason = "every error of the system is made here")]
-    pub(super) fn failed(&self, access: PathAccess, path: &str, errno: Errno) -> ToolError {
-        let (access, path) = (access.into(), path.to_owned());
+    pub(super) fn failed(&self, access: PathAccess, resolved: &Resolved, errno: Errno) -> ToolError {
+        let path = escape::path(resolved.guest.as_path());
+        let is_read_only = || self.roots[resolved.place].as_ref().is_ok_and(Root::is_read_only);
         match errno {
-            Errno::NOENT | Errno::NOTDIR => Denial::NotFound { access, path }.into(),
+            Errno::NOENT => Denial::NotFound { access: access.into(), path }.into(),
             // The rules allow it, so it is one of the mounts that protect what lies in a boundary.
-            Errno::ROFS => Denial::Protected { protected: path.clone(), path }.into(),
-            errno => ToolError::System { access, path, source: errno.into() },
+            Errno::ROFS if !is_read_only() => Denial::Protected { protected: path.clone(), path }.into(),
+            errno => ToolError::System { access: access.into(), path, source: errno.into() },
         }
     }
 
     /// Returns a path as it is shown: from the working directory on, where it lies in that, so that it can be used again.
-    pub(super) fn shown(&self, path: &Path) -> String {
-        let relative = path.strip_prefix(self.query.workdir()).unwrap_or(path);
-        if relative.as_os_str().is_empty() { ".".to_owned() } else { relative.to_string_lossy().into_owned() }
+    pub(super) fn shown(&self, path: &Path) -> Shown {
+        Shown::new(path, self.query.workdir())
     }
 }
 

@@ -1,6 +1,8 @@
 //! `list`: what is in a directory and beneath it.
 
-use std::ffi::OsStr;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,13 +16,16 @@ use super::file_tools::{FileTools, ToolError};
 use super::ignored::Ignored;
 use super::pattern::Glob;
 use super::place::Opened;
-use super::walk::{Bounds, Effort, Progress, Selection, Stopped, Visited, Visitor, Walk};
+use super::progress::{Bounds, Progress, Stopped};
+use super::shown::{Shown, Spelling};
+use super::walk::{Effort, Selection, Visited, Visitor, Walk};
+use crate::shell::Cancel;
 
 /// How many entries are returned, unless somebody says otherwise.
 pub const MAX_ENTRIES: usize = 1000;
 
 /// What is listed.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ListOptions {
     /// Only what this matches; without a slash it is about names, else about paths from the directory on.
     pub glob: Option<String>,
@@ -28,6 +33,8 @@ pub struct ListOptions {
     pub bounds: Bounds,
     /// How many entries are returned at most: the first ones, in their order.
     pub max_entries: usize,
+    /// What ends the call early.
+    pub cancel: Option<Cancel>,
 }
 
 impl Default for ListOptions {
@@ -37,6 +44,7 @@ impl Default for ListOptions {
             selection: Selection::default(),
             bounds: Bounds::default(),
             max_entries: MAX_ENTRIES,
+            cancel: None,
         }
     }
 }
@@ -61,6 +69,8 @@ pub struct Listed {
     /// From the working directory on where it lies in that, else the whole path.
     pub path: String,
     pub kind: ListedKind,
+    #[serde(skip_serializing_if = "Spelling::is_exact")]
+    pub spelling: Spelling,
 }
 
 /// What it is.
@@ -92,18 +102,27 @@ pub(super) struct Start {
     pub(super) around: Option<Arc<Ignored>>,
 }
 
+/// The first entries, in their order, and how many there are: what is not returned takes no memory.
 struct Lister<'t> {
-    tools: &'t FileTools,
     glob: Option<&'t Glob>,
-    found: Vec<Listed>,
+    max_entries: usize,
+    first: BinaryHeap<(OsString, ListedKind)>,
+    total: usize,
 }
 
 impl Visitor for Lister<'_> {
     fn visit(&mut self, visited: &Visited<'_>, _progress: &Progress) {
-        if self.glob.is_none_or(|glob| glob.matches(visited.relative())) {
-            let path = self.tools.shown(visited.path);
-            self.found.push(Listed { path, kind: visited.kind.into() });
+        if self.glob.is_some_and(|glob| !glob.matches(visited.relative())) {
+            return;
         }
+        self.total += 1;
+        if self.first.len() >= self.max_entries {
+            match self.first.peek_mut() {
+                Some(last) if visited.path.as_os_str() < last.0 => drop(PeekMut::pop(last)),
+                _ => return,
+            }
+        }
+        self.first.push((visited.path.into(), visited.kind.into()));
     }
 }
 
@@ -117,19 +136,31 @@ impl FileTools {
         let glob = options.glob.as_deref().map(Glob::new).transpose()?;
         let _acting = self.begin()?;
         let (opened, resolved) = self.open_beneath(path.as_ref(), PathAccess::Read)?;
-        let Start { directory, around } = self.start(&opened, &resolved, options.selection)?;
-        let walk = Walk::new(self.query(), &resolved, options.selection, options.bounds, Effort::Names);
-        let walked = walk.run(directory, &resolved, around, || Lister {
-            tools: self,
+        let progress = Progress::new(options.bounds, options.cancel.as_ref());
+        let Start { directory, around } = self.start(&opened, &resolved, options.selection, &progress)?;
+        let walk = Walk::new(self.query(), &resolved, options.selection, &progress, Effort::Names);
+        let listers = walk.run(directory, &resolved, around, || Lister {
             glob: glob.as_ref(),
-            found: Vec::new(),
+            max_entries: options.max_entries,
+            first: BinaryHeap::new(),
+            total: 0,
         });
-        let mut entries: Vec<Listed> = walked.found.into_iter().flat_map(|lister| lister.found).collect();
-        entries.sort_unstable();
-        let total = entries.len();
-        entries.truncate(options.max_entries);
-        let truncated = entries.len() < total;
-        Ok(Listing { entries, total, truncated, stopped: walked.stopped, unreadable: walked.unreadable })
+        let total = listers.iter().map(|lister| lister.total).sum();
+        let mut first: Vec<_> = listers.into_iter().flat_map(|lister| lister.first).collect();
+        first.sort_unstable();
+        first.truncate(options.max_entries);
+        let truncated = first.len() < total;
+        let listed = |(path, kind)| {
+            let Shown { path, spelling } = self.shown(Path::new(&path));
+            Listed { path, kind, spelling }
+        };
+        Ok(Listing {
+            entries: first.into_iter().map(listed).collect(),
+            total,
+            truncated,
+            stopped: progress.stopped(),
+            unreadable: progress.unreadable(),
+        })
     }
 
     /// Opens the directory that a walk begins in for reading what is in it.
@@ -138,6 +169,7 @@ impl FileTools {
         opened: &Opened,
         resolved: &Resolved,
         selection: Selection,
+        progress: &Progress,
     ) -> Result<Start, ToolError> {
         let access = PathAccess::Read;
         let found = opened.kind();
@@ -146,23 +178,26 @@ impl FileTools {
             let expected = FileKind::Directory;
             return Err(Denial::WrongKind { access: access.into(), path, found, expected }.into());
         }
-        let failed = |errno| self.failed(access, &escape::path(resolved.guest.as_path()), errno);
-        let directory = opened.listing().map_err(failed)?;
-        let around = if selection.gitignore { self.around(resolved) } else { None };
+        let directory = opened.listing().map_err(|errno| self.failed(access, resolved, errno))?;
+        let around = if selection.gitignore { self.around(resolved, progress) } else { None };
         Ok(Start { directory, around })
     }
 
     /// Reads the rules of the directories between a boundary and a directory in it.
-    fn around(&self, resolved: &Resolved) -> Option<Arc<Ignored>> {
+    fn around(&self, resolved: &Resolved, progress: &Progress) -> Option<Arc<Ignored>> {
         let root = self.root(resolved.place, PathAccess::Read).ok()?;
         let guest = self.query().place(resolved).guest.as_path();
         let above: Vec<&Path> = resolved.relative.ancestors().skip(1).collect();
-        above.into_iter().rev().fold(None, |around, relative| match root.open(relative) {
-            Ok(Opened { descriptor, .. }) => {
-                let path: PathBuf = guest.components().chain(relative.components()).collect();
-                Ignored::within(around, &descriptor, &path)
+        let mut around = None;
+        for relative in above.into_iter().rev().take_while(|_| progress.goes_on()) {
+            match root.open(relative) {
+                Ok(Opened { descriptor, .. }) => {
+                    let path: PathBuf = guest.components().chain(relative.components()).collect();
+                    around = Ignored::within(around, &descriptor, &path, progress);
+                }
+                Err(errno) => progress.failed(errno),
             }
-            Err(_) => around,
-        })
+        }
+        around
     }
 }

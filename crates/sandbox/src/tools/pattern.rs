@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use policy::query::{Denial, PatternFault, PatternKind};
 use policy::text::escape;
@@ -10,28 +10,39 @@ use policy::text::escape;
 /// The longest pattern.
 const MAX_PATTERN: usize = 4096;
 
-/// How much memory a compiled regular expression takes at most, and what it caches while it searches.
-const MAX_REGEX: usize = 8 << 20;
+/// How many braces a glob opens at most: they may lie within each other, and each takes a part of the stack.
+const MAX_BRACES: usize = 32;
+
+/// How much memory a compiled regular expression takes at most, and what it caches while it searches. What is searched without a look at the
+/// clock takes the longer the larger it is.
+const MAX_REGEX: usize = 1 << 20;
 
 /// A glob over paths. One without a slash is about names, wherever they are, as in gitignore(5).
 #[derive(Clone, Debug)]
 pub(super) struct Glob {
-    matcher: GlobMatcher,
+    matcher: GlobSet,
     is_name: bool,
 }
 
 impl Glob {
+    /// Compiles a glob.
     pub(super) fn new(pattern: &str) -> Result<Self, Denial> {
         let fault = |fault| Denial::Pattern { kind: PatternKind::Glob, pattern: shown(pattern), fault };
+        let syntax =
+            |error: globset::Error| fault(PatternFault::Syntax { message: error.kind().to_string() });
         if pattern.len() > MAX_PATTERN {
-            return Err(fault(PatternFault::TooLarge { limit: MAX_PATTERN }));
+            return Err(fault(PatternFault::TooLong { limit: MAX_PATTERN }));
+        }
+        if pattern.matches('{').count() > MAX_BRACES {
+            return Err(fault(PatternFault::Braces { limit: MAX_BRACES }));
         }
         // A leading slash, or `./`, says that it begins here, as all with a slash do.
         let is_name = !pattern.trim_end_matches('/').contains('/');
         let plain = pattern.strip_prefix("./").or_else(|| pattern.strip_prefix('/')).unwrap_or(pattern);
         let glob = GlobBuilder::new(plain.trim_end_matches('/')).literal_separator(true).build();
-        let glob = glob.map_err(|error| fault(PatternFault::Syntax { message: error.kind().to_string() }))?;
-        Ok(Self { matcher: glob.compile_matcher(), is_name })
+        // A set of one: compiled alone, a glob that cannot be compiled is a panic.
+        let matcher = GlobSetBuilder::new().add(glob.map_err(syntax)?).build().map_err(syntax)?;
+        Ok(Self { matcher, is_name })
     }
 
     /// Returns whether it matches a path, as seen from where the walk begins.
@@ -50,19 +61,24 @@ pub enum Case {
     Ignored,
 }
 
-/// Compiles a regular expression that is matched line by line. Its time is linear in what is searched, whatever it says.
+/// Compiles a regular expression that is matched line by line. Its time is linear in what is searched, with a factor that its size bounds.
 pub(super) fn regex(pattern: &str, case: Case) -> Result<RegexMatcher, Denial> {
     let fault = |fault| Denial::Pattern { kind: PatternKind::Regex, pattern: shown(pattern), fault };
     if pattern.len() > MAX_PATTERN {
-        return Err(fault(PatternFault::TooLarge { limit: MAX_PATTERN }));
+        return Err(fault(PatternFault::TooLong { limit: MAX_PATTERN }));
     }
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(case == Case::Ignored).line_terminator(Some(b'\n'));
+    // A searcher has it look through many lines at once. Of one that ends with CR and LF, `$` is before both.
+    builder.case_insensitive(case == Case::Ignored).multi_line(true).crlf(true);
     builder.size_limit(MAX_REGEX).dfa_size_limit(MAX_REGEX).nest_limit(64);
     builder.build(pattern).map_err(|error| {
         let message = error.to_string();
         let message = message.lines().last().unwrap_or_default();
         let message = message.strip_prefix("error: ").unwrap_or(message);
+        // The crate has no kind of error for this.
+        if message.contains("exceeds size limit") {
+            return fault(PatternFault::TooLarge { limit: MAX_REGEX });
+        }
         fault(PatternFault::Syntax { message: escape::line(message).into_owned() })
     })
 }
@@ -91,13 +107,30 @@ mod tests {
     }
 
     #[test]
+    fn braces_have_a_bound() {
+        assert!(Glob::new("*.{rs,{toml,md}}").unwrap().matches(Path::new("a/b.md")));
+        let nested = |depth: usize| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
+        assert!(Glob::new(&nested(MAX_BRACES)).unwrap().matches(Path::new("a")));
+        for pattern in [nested(MAX_BRACES + 1), nested(300), nested(2000), "{[}]".repeat(300)] {
+            let denial = Glob::new(&pattern).unwrap_err();
+            assert!(matches!(denial, Denial::Pattern { fault: PatternFault::Braces { .. }, .. }), "{denial}");
+        }
+    }
+
+    #[test]
     fn patterns_that_cannot_be_used_say_why() {
         let denial = Glob::new("[").unwrap_err();
         assert!(matches!(denial, Denial::Pattern { fault: PatternFault::Syntax { .. }, .. }), "{denial}");
-        for long in ["a".repeat(5000), "(x{1000}){1000}".to_owned(), "(((((x{100}){100}){100}))))".to_owned()]
-        {
-            let denial = regex(&long, Case::Exact).unwrap_err();
+        let long = regex(&"a".repeat(5000), Case::Exact).unwrap_err();
+        assert!(long.to_string().ends_with("it is longer than 4096 bytes; write a shorter one"), "{long}");
+        for large in ["(x{1000}){1000}", "(((((x{100}){100}){100}))))", "\\w{1000}"] {
+            let denial = regex(large, Case::Exact).unwrap_err();
             assert!(matches!(denial, Denial::Pattern { .. }), "{denial}");
+        }
+        let denial = regex("\\w{1000}", Case::Exact).unwrap_err();
+        assert!(denial.to_string().contains("compiled, it needs more than 1048576 bytes"), "{denial}");
+        for common in [r"\b\w{1,20}\(\)", r"(?i)[a-z_]\w*\s*=\s*\d{1,3}", r"\p{L}{2,8}\s+\S{3,40}"] {
+            regex(common, Case::Ignored).unwrap();
         }
         let denial = regex("(a", Case::Exact).unwrap_err();
         assert!(denial.to_string().contains("unclosed group"), "{denial}");

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use policy::query::{FileKind, Place, PlaceKind};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, StatVfsMountFlags, accessat, fstat,
+    fstatvfs, openat, openat2, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::host::beneath::path_of;
@@ -74,7 +76,12 @@ impl Root {
     }
 
     /// Opens a directory for making, renaming and removing what is in it. Those on the way that are missing are made.
-    pub(super) fn directory(&self, relative: &Path, missing: Missing) -> Result<OwnedFd, Errno> {
+    pub(super) fn directory(
+        &self,
+        relative: &Path,
+        missing: Missing,
+        made: &mut Made,
+    ) -> Result<OwnedFd, Errno> {
         let flags = HOLD.union(OFlags::DIRECTORY);
         let opened = self.resolve(&self.seen_from_directory(relative), flags);
         match (opened, missing) {
@@ -97,12 +104,19 @@ impl Root {
         };
         for name in names.into_iter().rev() {
             match rustix::fs::mkdirat(&at, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
-                Ok(()) | Err(Errno::EXIST) => {}
+                Ok(()) => made.0.push((rustix::io::fcntl_dupfd_cloexec(&at, 0)?, name.to_owned())),
+                Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno),
             }
             at = openat(&at, name, flags.union(OFlags::NOFOLLOW), Mode::empty())?;
         }
         Ok(at)
+    }
+
+    /// Returns whether its file system, or the mount of it, is read-only as a whole.
+    pub(super) fn is_read_only(&self) -> bool {
+        let read_only = StatVfsMountFlags::RDONLY;
+        fstatvfs(&self.directory).is_ok_and(|file_system| file_system.f_flag.contains(read_only))
     }
 
     /// Returns where something is that was opened beneath this one.
@@ -142,6 +156,26 @@ pub(super) enum Missing {
     Refused,
 }
 
+/// Directories that were made on the way to a file, each with the one around it. Unless they are kept, they are removed again, as far as
+/// they are empty.
+#[derive(Default)]
+pub(super) struct Made(Vec<(OwnedFd, OsString)>);
+
+impl Made {
+    /// Keeps them.
+    pub(super) fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for (around, name) in self.0.drain(..).rev() {
+            let _ = unlinkat(around, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
 impl Opened {
     /// Opens what is at a name in a directory, without following a link there.
     pub(super) fn at(directory: impl AsFd, name: &std::ffi::OsStr) -> Result<Self, Errno> {
@@ -157,9 +191,14 @@ impl Opened {
 
     /// Opens it for reading: what is open already, and not what is at its path by now. Who is not a regular file is not opened at all, so
     /// that nothing waits and no device notices.
-    pub(super) fn reader(&self) -> io::Result<File> {
+    pub(super) fn reader(&self) -> Result<File, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         Ok(openat(CWD, itself(&self.descriptor), flags, Mode::empty())?.into())
+    }
+
+    /// Checks that it may be written to: what is open already, and not what is at its path by now.
+    pub(super) fn check_writable(&self) -> Result<(), Errno> {
+        accessat(CWD, itself(&self.descriptor), Access::WRITE_OK, AtFlags::EACCESS)
     }
 
     /// Opens a directory for reading what is in it.

@@ -92,7 +92,7 @@ impl FileTools {
         let size = u64::try_from(opened.stat.st_size).unwrap_or_default();
         self.check_bytes(resolved, access, size)?;
         let failed = |source: io::Error| ToolError::System { access: access.into(), path: path(), source };
-        let file = opened.reader().map_err(failed)?;
+        let file = opened.reader().map_err(|errno| failed(errno.into()))?;
         let bytes = up_to(file, size, MAX_FILE_BYTES).map_err(failed)?;
         // It may have grown since.
         self.check_bytes(resolved, access, bytes.len() as u64)?;
@@ -124,11 +124,22 @@ fn up_to(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Returns the bytes of a file as text.
 pub(super) fn text<'b>(bytes: &'b [u8], resolved: &Resolved) -> Result<&'b str, Denial> {
-    let fault = |fault| Denial::NotText { path: escape::path(resolved.guest.as_path()), fault };
-    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(fault(TextFault::Binary { at }));
+    check_no_nul(bytes, resolved)?;
+    std::str::from_utf8(bytes).map_err(|error| {
+        let fault = TextFault::Encoding { at: error.valid_up_to() };
+        Denial::NotText { path: escape::path(resolved.guest.as_path()), fault }
+    })
+}
+
+/// Checks that a file is not binary.
+pub(super) fn check_no_nul(bytes: &[u8], resolved: &Resolved) -> Result<(), Denial> {
+    match bytes.iter().position(|byte| *byte == 0) {
+        None => Ok(()),
+        Some(at) => {
+            let fault = TextFault::Binary { at };
+            Err(Denial::NotText { path: escape::path(resolved.guest.as_path()), fault })
+        }
     }
-    std::str::from_utf8(bytes).map_err(|error| fault(TextFault::Encoding { at: error.valid_up_to() }))
 }
 
 /// Returns a part of a text.

@@ -1,24 +1,24 @@
 //! Walks: everything beneath a directory, in parallel, by descriptors alone. No link is followed, and no path is walked from its beginning
 //! again.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, OsStr};
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use policy::query::{FileKind, Query, Resolved};
 use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
 use rustix::io::Errno;
-use serde::Serialize;
 
 use super::ignored::Ignored;
 use super::place::kind;
+use super::progress::{Progress, Stopped};
+use super::queue::Queue;
 use crate::host::beneath::kind_of;
 
 /// How many names of a directory are read at once, in bytes.
@@ -33,36 +33,11 @@ const MAX_THREADS: usize = 16;
 /// How many entries are visited between two looks at the clock.
 const GLANCE: usize = 256;
 
-/// How far a walk goes at most.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Bounds {
-    /// How many entries it visits.
-    pub entries: usize,
-    /// How many directories deep it goes; 1 is what is in the first one.
-    pub depth: usize,
-    /// How long it takes.
-    pub time: Duration,
-}
+/// The longest path that any call of the system takes, see `PATH_MAX` of linux/limits.h: no tool can use a longer one.
+const MAX_PATH: usize = 4095;
 
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { entries: 1_000_000, depth: 128, time: Duration::from_secs(30) }
-    }
-}
-
-/// Why a walk has stopped before its end.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stopped {
-    /// It has visited as many entries as it may.
-    Entries,
-    /// There are directories deeper than it goes. Everything else was visited.
-    Depth,
-    /// Its time was over.
-    Time,
-    /// It has found as much as it may.
-    Found,
-}
+/// What a name takes that waits, beside its bytes.
+const TASK: usize = 64;
 
 /// What of a tree is visited.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -93,73 +68,9 @@ impl Visited<'_> {
     }
 }
 
-/// What a walk has come to.
-pub(super) struct Walked<T> {
-    /// What each thread has found.
-    pub(super) found: Vec<T>,
-    pub(super) stopped: Option<Stopped>,
-    /// How many directories could not be read.
-    pub(super) unreadable: usize,
-}
-
 /// What is done with each thing that a walk visits. Every thread has one of its own.
 pub(super) trait Visitor: Send {
     fn visit(&mut self, visited: &Visited<'_>, progress: &Progress);
-}
-
-/// How far a walk is.
-pub(super) struct Progress {
-    bounds: Bounds,
-    until: Instant,
-    visited: AtomicUsize,
-    unreadable: AtomicUsize,
-    stop: AtomicBool,
-    stopped: Mutex<Option<Stopped>>,
-}
-
-impl Progress {
-    pub(super) fn new(bounds: Bounds) -> Self {
-        let now = Instant::now();
-        Self {
-            bounds,
-            until: now.checked_add(bounds.time).unwrap_or(now),
-            visited: AtomicUsize::new(0),
-            unreadable: AtomicUsize::new(0),
-            stop: AtomicBool::new(false),
-            stopped: Mutex::new(None),
-        }
-    }
-
-    /// Returns why not everything was visited, if it was not.
-    pub(super) fn stopped(&self) -> Option<Stopped> {
-        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Stops the walk.
-    pub(super) fn stop(&self, why: Stopped) {
-        self.note(why);
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns whether the walk goes on: there is time, and nobody has stopped it.
-    pub(super) fn goes_on(&self) -> bool {
-        if self.stop.load(Ordering::Relaxed) {
-            return false;
-        }
-        if Instant::now() >= self.until {
-            self.stop(Stopped::Time);
-            return false;
-        }
-        true
-    }
-
-    /// Notes why not everything is visited. What has stopped the walk says more than what was left out.
-    fn note(&self, why: Stopped) {
-        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*stopped, None | Some(Stopped::Depth)) {
-            *stopped = Some(why);
-        }
-    }
 }
 
 /// A directory that is open.
@@ -183,58 +94,6 @@ enum Task {
     Begin(Arc<Directory>),
 }
 
-/// What is still to be done. The last piece that was found comes first, so few directories stay open.
-#[derive(Default)]
-struct Queue {
-    tasks: Mutex<Tasks>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Tasks {
-    waiting: Vec<Task>,
-    running: usize,
-    idle: usize,
-}
-
-impl Queue {
-    fn add(&self, tasks: impl IntoIterator<Item = Task>) {
-        let mut queue = self.lock();
-        queue.waiting.extend(tasks);
-        if queue.idle > 0 {
-            self.changed.notify_all();
-        }
-    }
-
-    fn take(&self) -> Option<Task> {
-        let mut tasks = self.lock();
-        loop {
-            if let Some(task) = tasks.waiting.pop() {
-                tasks.running += 1;
-                return Some(task);
-            }
-            if tasks.running == 0 {
-                return None;
-            }
-            tasks.idle += 1;
-            tasks = self.changed.wait(tasks).unwrap_or_else(PoisonError::into_inner);
-            tasks.idle -= 1;
-        }
-    }
-
-    fn done(&self) {
-        let mut tasks = self.lock();
-        tasks.running -= 1;
-        if tasks.running == 0 && tasks.idle > 0 {
-            self.changed.notify_all();
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Whether visiting a file takes longer than finding it, so that the files of one directory are shared out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Effort {
@@ -247,46 +106,50 @@ pub(super) struct Walk<'q> {
     query: &'q Query,
     selection: Selection,
     effort: Effort,
-    progress: Progress,
-    queue: Queue,
+    progress: &'q Progress,
+    queue: Queue<Task>,
     /// The length of the path that it begins at, with the slash after it.
     below: usize,
-    /// Whether boundaries lie within, and whether something is hidden in any.
-    has_inner: bool,
+    /// The boundaries that lie within, by their paths.
+    inner: Vec<(&'q OsStr, usize)>,
+    /// Whether something is hidden in any boundary.
     has_hidden: bool,
 }
 
 impl<'q> Walk<'q> {
+    /// Prepares a walk.
     pub(super) fn new(
         query: &'q Query,
         start: &Resolved,
         selection: Selection,
-        bounds: Bounds,
+        progress: &'q Progress,
         effort: Effort,
     ) -> Self {
         let path = start.guest.as_path();
-        let is_inner = |guest: &Path| guest != path && guest.starts_with(path);
+        let guests = query.places().iter().map(|place| place.guest.as_path()).zip(0..);
+        let inner = guests.filter(|(guest, _)| *guest != path && guest.starts_with(path));
         let length = path.as_os_str().len();
         Self {
             query,
             selection,
             effort,
-            progress: Progress::new(bounds),
-            queue: Queue::default(),
+            progress,
+            queue: Queue::new(),
             below: if length == 1 { 1 } else { length + 1 },
-            has_inner: query.places().iter().any(|place| is_inner(place.guest.as_path())),
+            inner: inner.map(|(guest, place)| (guest.as_os_str(), place)).collect(),
             has_hidden: query.hides_something(),
         }
     }
 
-    /// Visits everything beneath a directory that is open. `around` are the rules of the directories around it.
+    /// Visits everything beneath a directory that is open. `around` are the rules of the directories around it. Returns what each thread has
+    /// found.
     pub(super) fn run<V: Visitor>(
         self,
         directory: OwnedFd,
         start: &Resolved,
         around: Option<Arc<Ignored>>,
         visitor: impl Fn() -> V + Sync,
-    ) -> Walked<V> {
+    ) -> Vec<V> {
         let path = start.guest.as_path().to_owned();
         let ignored = self.ignored(around, &directory, &path);
         let (place, relative) = (start.place, start.relative.clone());
@@ -298,22 +161,23 @@ impl<'q> Walk<'q> {
             self.work(&mut visitor);
             visitor
         };
-        let found = thread::scope(|scope| {
+        thread::scope(|scope| {
             // They act for whom this thread acts. Where there is no room for one more, these do its work.
             let others: Vec<_> =
                 (1..threads).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
             let mut found = vec![work()];
             found.extend(others.into_iter().filter_map(|other| other.join().ok()));
             found
-        });
-        let stopped = self.progress.stopped();
-        Walked { found, stopped, unreadable: self.progress.unreadable.into_inner() }
+        })
     }
 
     fn work(&self, visitor: &mut impl Visitor) {
         let mut names = vec![MaybeUninit::uninit(); NAMES];
         while let Some(task) = self.queue.take() {
-            let _running = Running(&self.queue);
+            let _running = self.queue.running();
+            if let Task::Enter { name, .. } = &task {
+                self.progress.waited(name.count_bytes() + TASK);
+            }
             if !self.progress.goes_on() {
                 continue;
             }
@@ -327,12 +191,8 @@ impl<'q> Walk<'q> {
                     Ok(())
                 }
             };
-            match done {
-                // It was removed meanwhile.
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(_) => {
-                    self.progress.unreadable.fetch_add(1, Ordering::Relaxed);
-                }
+            if let Err(errno) = done {
+                self.progress.failed(errno);
             }
         }
     }
@@ -341,15 +201,26 @@ impl<'q> Walk<'q> {
     fn enter(&self, parent: &Directory, name: &CStr) -> Result<Directory, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = openat(&parent.descriptor, name, flags, Mode::empty())?;
-        let name = OsStr::from_bytes(name.to_bytes());
-        let path = parent.path.join(name);
-        let inner = || self.query.places().iter().position(|place| place.guest.as_path() == path);
-        let (place, relative) = match self.has_inner.then(inner).flatten() {
-            Some(place) => (place, PathBuf::new()),
-            None => (parent.place, parent.relative.join(name)),
-        };
+        let path = parent.path.join(OsStr::from_bytes(name.to_bytes()));
+        let Lying { place, relative } = self.lying(parent, &path);
+        let (relative, depth) = (relative.into_owned(), parent.depth + 1);
         let ignored = self.ignored(parent.ignored.clone(), &descriptor, &path);
-        Ok(Directory { descriptor, path, place, relative, depth: parent.depth + 1, ignored })
+        Ok(Directory { descriptor, path, place, relative, depth, ignored })
+    }
+
+    /// Returns where something in a directory lies: in the boundary of the directory, or in one that begins there, which may be a single file.
+    fn lying<'p>(&self, parent: &Directory, path: &'p Path) -> Lying<'p> {
+        if let Some(place) = self.inner(path) {
+            return Lying { place, relative: Path::new("").into() };
+        }
+        let name = path.file_name().unwrap_or_default();
+        Lying { place: parent.place, relative: parent.relative.join(name).into() }
+    }
+
+    /// Returns the boundary within that begins at a path.
+    fn inner(&self, path: &Path) -> Option<usize> {
+        let mut inner = self.inner.iter();
+        inner.find_map(|(guest, place)| (*guest == path.as_os_str()).then_some(*place))
     }
 
     fn ignored(
@@ -358,7 +229,7 @@ impl<'q> Walk<'q> {
         directory: impl AsFd,
         path: &Path,
     ) -> Option<Arc<Ignored>> {
-        self.selection.gitignore.then(|| Ignored::within(around, directory, path)).flatten()
+        self.selection.gitignore.then(|| Ignored::within(around, directory, path, self.progress)).flatten()
     }
 
     /// Visits what is in a directory, and adds what there is still to do.
@@ -370,7 +241,6 @@ impl<'q> Walk<'q> {
     ) -> Result<(), Errno> {
         let mut entries = RawDir::new(&directory.descriptor, buffer);
         let mut path = Joined::new(&directory.path);
-        let suffixes = &self.query.places()[directory.place].tools.suffixes;
         let mut within = Vec::new();
         let mut files = Vec::new();
         let mut since_glance = 0;
@@ -382,56 +252,94 @@ impl<'q> Walk<'q> {
             }
             since_glance += 1;
             if since_glance == GLANCE {
-                self.count(std::mem::take(&mut since_glance));
+                self.progress.count(std::mem::take(&mut since_glance));
                 if !self.progress.goes_on() {
-                    return Ok(());
+                    break;
                 }
             }
-            let bytes = OsStr::from_bytes(name.to_bytes());
-            if bytes.as_bytes()[0] == b'.'
-                && (!self.selection.hidden || self.selection.gitignore && name == c".git")
-            {
-                continue;
-            }
-            let listed = kind_of(directory.descriptor.as_fd(), name, entry.file_type())?;
-            if listed == FileType::Unknown {
-                continue;
-            }
-            let kind = kind(listed);
-            let is_directory = kind == FileKind::Directory;
-            if kind == FileKind::File && !policy::query::has_suffix(suffixes, bytes) {
-                continue;
-            }
-            let path = path.with(bytes);
-            if directory.ignored.as_ref().is_some_and(|ignored| ignored.ignores(path, is_directory))
-                || self.has_hidden && self.query.is_hidden(directory.place, &directory.relative.join(bytes))
-            {
-                continue;
-            }
-            if is_directory {
-                if directory.depth + 1 < self.progress.bounds.depth {
-                    within.push(Task::Enter { parent: Arc::clone(directory), name: name.to_owned() });
-                } else {
-                    self.progress.note(Stopped::Depth);
-                }
+            let path = path.with(OsStr::from_bytes(name.to_bytes()));
+            let Some(kind) = self.selected(directory, name, entry.file_type(), path)? else { continue };
+            if kind == FileKind::Directory {
+                within.extend(self.entering(directory, name));
             }
             if self.effort == Effort::Contents && kind == FileKind::File {
                 files.push(name.to_owned());
+                if files.len() == FILES {
+                    self.share(directory, std::mem::take(&mut files), visitor);
+                }
             } else {
                 self.visit(directory, name, kind, path, visitor);
             }
         }
-        self.count(since_glance);
-        // Others may begin with these meanwhile.
-        while files.len() > FILES {
-            let names = files.split_off(files.len() - FILES);
-            within.push(Task::Visit { directory: Arc::clone(directory), names });
-        }
+        self.progress.count(since_glance);
         if !within.is_empty() {
             self.queue.add(within);
         }
         self.visit_files(directory, &files, visitor);
         Ok(())
+    }
+
+    /// Returns what an entry of a directory is, if it is visited.
+    fn selected(
+        &self,
+        directory: &Directory,
+        name: &CStr,
+        listed: FileType,
+        path: &Path,
+    ) -> Result<Option<FileKind>, Errno> {
+        let Selection { hidden, gitignore } = self.selection;
+        if name.to_bytes().starts_with(b".") && (!hidden || gitignore && name == c".git") {
+            return Ok(None);
+        }
+        if path.as_os_str().len() > MAX_PATH {
+            self.progress.note(Stopped::Depth);
+            return Ok(None);
+        }
+        let listed = kind_of(directory.descriptor.as_fd(), name, listed)?;
+        if listed == FileType::Unknown {
+            return Ok(None);
+        }
+        let kind = kind(listed);
+        let is_ignored = |ignored: &Arc<Ignored>| ignored.ignores(path, kind, self.progress);
+        if directory.ignored.as_ref().is_some_and(is_ignored) {
+            return Ok(None);
+        }
+        let is_excluded = if self.has_hidden {
+            let Lying { place, relative } = self.lying(directory, path);
+            self.query.is_hidden(place, &relative) || self.has_other_suffix(place, kind, path)
+        } else {
+            self.has_other_suffix(self.place(directory, path), kind, path)
+        };
+        Ok((!is_excluded).then_some(kind))
+    }
+
+    fn has_other_suffix(&self, place: usize, kind: FileKind, path: &Path) -> bool {
+        let allowed = &self.query.places()[place].tools.suffixes;
+        kind == FileKind::File && !policy::query::has_suffix(allowed, path.as_os_str())
+    }
+
+    /// Returns the boundary that something in a directory lies in.
+    fn place(&self, directory: &Directory, path: &Path) -> usize {
+        self.inner(path).unwrap_or(directory.place)
+    }
+
+    /// Returns the piece of work that a directory within another is, unless it is too deep.
+    fn entering(&self, parent: &Arc<Directory>, name: &CStr) -> Option<Task> {
+        if parent.depth + 1 >= self.progress.bounds.depth {
+            self.progress.note(Stopped::Depth);
+            return None;
+        }
+        self.progress.wait(name.count_bytes() + TASK);
+        Some(Task::Enter { parent: Arc::clone(parent), name: name.to_owned() })
+    }
+
+    /// Has another thread visit files, where one is idle, and else visits them.
+    fn share(&self, directory: &Arc<Directory>, names: Vec<CString>, visitor: &mut impl Visitor) {
+        if self.queue.has_idle() {
+            self.queue.add([Task::Visit { directory: Arc::clone(directory), names }]);
+        } else {
+            self.visit_files(directory, &names, visitor);
+        }
     }
 
     fn visit_files(&self, directory: &Directory, names: &[CString], visitor: &mut impl Visitor) {
@@ -453,27 +361,18 @@ impl<'q> Walk<'q> {
         path: &Path,
         visitor: &mut impl Visitor,
     ) {
-        let (below, place) = (self.below, directory.place);
+        let (below, place) = (self.below, self.place(directory, path));
         let visited = Visited { directory: directory.descriptor.as_fd(), name, kind, path, below, place };
-        visitor.visit(&visited, &self.progress);
-    }
-
-    /// Counts entries that were visited.
-    fn count(&self, more: usize) {
-        let before = self.progress.visited.fetch_add(more, Ordering::Relaxed);
-        if before.saturating_add(more) > self.progress.bounds.entries {
-            self.progress.stop(Stopped::Entries);
-        }
+        visitor.visit(&visited, self.progress);
     }
 }
 
-/// Takes note that a piece of work is done, also where it has failed.
-struct Running<'q>(&'q Queue);
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.0.done();
-    }
+/// Where something lies.
+struct Lying<'p> {
+    /// The boundary.
+    place: usize,
+    /// The path as seen from there.
+    relative: Cow<'p, Path>,
 }
 
 /// Paths of what is in a directory, one after another in the same memory.

@@ -3,7 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
+use sandbox::tools::MAX_CONTEXT;
+
+/// How many directories deep a walk goes at most.
+const MAX_DEPTH: u64 = 128;
 
 /// Read, write and search files of a sandbox that stays, as its agent could.
 #[derive(Debug, Subcommand)]
@@ -43,7 +48,7 @@ pub(crate) struct FsReadArgs {
     #[arg(long, value_name = "CHARS", default_value_t = 0)]
     pub(crate) offset: usize,
     /// How many characters to print at most
-    #[arg(long, value_name = "CHARS", default_value_t = sandbox::tools::MAX_CHARS)]
+    #[arg(long, value_name = "CHARS", default_value_t = sandbox::tools::MAX_CHARS, value_parser = at_least_one())]
     pub(crate) max_chars: usize,
 }
 
@@ -75,7 +80,7 @@ pub(crate) struct FsSelectionArgs {
     #[arg(long)]
     pub(crate) gitignore: bool,
     /// How many directories deep to go; 1 is what is in the directory itself
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_DEPTH))]
     pub(crate) depth: Option<usize>,
 }
 
@@ -90,7 +95,7 @@ pub(crate) struct FsListArgs {
     #[command(flatten)]
     pub(crate) selection: FsSelectionArgs,
     /// How many entries to print at most
-    #[arg(long, value_name = "N", default_value_t = sandbox::tools::MAX_ENTRIES)]
+    #[arg(long, value_name = "N", default_value_t = sandbox::tools::MAX_ENTRIES, value_parser = at_least_one())]
     pub(crate) max_entries: usize,
 }
 
@@ -111,12 +116,20 @@ pub(crate) struct FsSearchArgs {
     #[command(flatten)]
     pub(crate) selection: FsSelectionArgs,
     /// How many lines around each match to print
-    #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 0, value_parser = context())]
     pub(crate) context: usize,
     /// How many matches to print at most
-    #[arg(long, value_name = "N", default_value_t = sandbox::tools::MAX_MATCHES)]
+    #[arg(long, value_name = "N", default_value_t = sandbox::tools::MAX_MATCHES, value_parser = at_least_one())]
     pub(crate) max_matches: usize,
     /// How many bytes of a line to print at most
-    #[arg(long, value_name = "N", default_value_t = sandbox::tools::MAX_LINE_BYTES)]
+    #[arg(long, value_name = "N", default_value_t = sandbox::tools::MAX_LINE_BYTES, value_parser = at_least_one())]
     pub(crate) max_line_bytes: usize,
+}
+
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
+
+fn context() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(..=MAX_CONTEXT as u64)
 }

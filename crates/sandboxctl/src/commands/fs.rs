@@ -127,8 +127,13 @@ fn standard_input() -> Result<Vec<u8>, CommandError> {
 
 fn list(ui: &Ui, context: &Context, args: &FsListArgs) -> Result<(), CommandError> {
     let (selection, bounds) = selected(&args.selection);
-    let options =
-        ListOptions { glob: args.selection.glob.clone(), selection, bounds, max_entries: args.max_entries };
+    let options = ListOptions {
+        glob: args.selection.glob.clone(),
+        selection,
+        bounds,
+        max_entries: args.max_entries,
+        cancel: None,
+    };
     let listing = open(context, &args.name)?.list(&args.path, &options)?;
     if ui.is_json() {
         return ui.json(&listing);
@@ -157,6 +162,7 @@ fn search(ui: &Ui, context: &Context, args: &FsSearchArgs) -> Result<(), Command
         context: args.context,
         max_matches: args.max_matches,
         max_line_bytes: args.max_line_bytes,
+        cancel: None,
     };
     let found = open(context, &args.name)?.search(&args.pattern, &args.path, &options)?;
     if ui.is_json() {
@@ -194,6 +200,11 @@ fn note_stop(ui: &Ui, stopped: Option<Stopped>, depth: Option<usize>) {
         Some(Stopped::Depth) => "there are deeper directories",
         Some(Stopped::Entries) => "there are too many files; begin in a directory further down",
         Some(Stopped::Time) => "its time was over; begin in a directory further down",
+        Some(Stopped::Rules) => {
+            "`.gitignore` files have more or longer lines than are read; what these name is not left out"
+        }
+        Some(Stopped::Descriptors) => "this process may open no more files, see `ulimit -n`",
+        Some(Stopped::Cancelled) => "it was cancelled",
         Some(Stopped::Found) => "there are more matches; `--max-matches` says how many are printed",
     };
     ui.note(format_args!("stopped: {why}"));
@@ -204,7 +215,9 @@ fn note_unread(ui: &Ui, unreadable: usize, too_large: usize) {
         ui.note(format_args!("{unreadable} files and directories could not be read"));
     }
     if too_large > 0 {
-        ui.note(format_args!("{too_large} files are too large to be searched"));
+        ui.note(format_args!(
+            "{too_large} files are too large to be searched, or have a line of more than 1 MiB"
+        ));
     }
 }
 

@@ -9,6 +9,7 @@ mod ends;
 mod files;
 mod hang_up;
 mod hooks;
+mod hostile;
 mod http;
 mod install;
 mod jobs;

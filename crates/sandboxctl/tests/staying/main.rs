@@ -19,6 +19,7 @@ mod made;
 mod names;
 mod paused;
 mod sockets;
+mod tool_files;
 mod tools;
 mod trouble;
 

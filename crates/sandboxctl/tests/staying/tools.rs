@@ -27,18 +27,18 @@ while libc.renameat2(-100, b"d", -100, b"l", 2) == 0:
 "#;
 
 /// Uses a tool.
-fn fs_tool(place: &Place, words: &[&str]) -> Output {
+pub(crate) fn fs_tool(place: &Place, words: &[&str]) -> Output {
     let (tool, rest) = words.split_first().unwrap();
     ours(place, &[&["fs", tool, "--format", "json", &name(place)], rest].concat()).output().unwrap()
 }
 
 /// Uses one, which succeeds.
-fn tool(place: &Place, words: &[&str]) -> Value {
+pub(crate) fn tool(place: &Place, words: &[&str]) -> Value {
     serde_json::from_str(&said(&fs_tool(place, words))).unwrap()
 }
 
 /// Uses one, which fails with this code. Returns what it says.
-fn refused(place: &Place, words: &[&str], code: &str) -> String {
+pub(crate) fn refused(place: &Place, words: &[&str], code: &str) -> String {
     let output = fs_tool(place, words);
     assert_eq!(error_code(&output), code, "{words:?}: {output:?}");
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -50,7 +50,7 @@ fn refused(place: &Place, words: &[&str], code: &str) -> String {
 }
 
 /// Writes a file by the tool.
-fn write(place: &Place, path: &str, content: &[u8]) -> Output {
+pub(crate) fn write(place: &Place, path: &str, content: &[u8]) -> Output {
     let words = ["fs", "write", "--format", "json", &name(place), path];
     let mut running = ours(place, &words).stdin(Stdio::piped()).spawn().unwrap();
     // Who refuses the path may not read all of it.
@@ -245,7 +245,7 @@ fn what_lies_outside_or_has_another_suffix_or_size_is_refused_and_said_why() {
             assert!(message.contains(what), "{message}");
         }
         refused(&place, &["read", "missing"], "file.not_found");
-        refused(&place, &["read", "sandbox.toml/x"], "file.not_found");
+        refused(&place, &["read", "sandbox.toml/x"], "file.failed");
         refused(&place, &["read", "."], "file.unfit");
         refused(&place, &["list", "sandbox.toml"], "file.unfit");
     }
@@ -317,7 +317,7 @@ fn links_pipes_and_sockets_lead_nowhere() {
             "kept outside\n",
             "the control"
         );
-        for path in ["link", "absolute", "out/secret", "loop"] {
+        for path in ["link", "absolute", "out/secret"] {
             let message = refused(&place, &["read", path], "policy.denied");
             assert!(message.contains("a link on the way leads out"), "{path} {who}: {message}");
             let output = write(&place, path, b"evil\n");

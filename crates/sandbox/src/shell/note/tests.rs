@@ -50,7 +50,7 @@ fn reason(plan: &Plan, stderr: &str) -> String {
 fn says_what_was_denied_what_is_possible_and_that_retrying_does_not_help() {
     assert_eq!(
         reason(&plan(), "touch: cannot touch '/reference/x': Read-only file system\n"),
-        "note: cannot write `/reference/x`: `reference` is read-only; writable: `/workspace`, `/tmp`, `/home/agent`. This is policy of the sandbox, and no fault: \
+        "note: cannot write `/reference/x`: it is read-only. Writable paths: `/workspace`, `/tmp`, `/home/agent`. This is policy of the sandbox, and no fault: \
          retrying will not help, nor will another way to do the same. readable: `/workspace`, `/reference`, `/tmp`, `/home/agent`; \
          writable: `/workspace`, `/tmp`, `/home/agent`; the network is off."
     );
@@ -60,9 +60,12 @@ fn says_what_was_denied_what_is_possible_and_that_retrying_does_not_help() {
 fn a_protected_path_and_a_hidden_one_are_policy() {
     let protected =
         reason(&plan(), "sh: 1: cannot create /workspace/.git/hooks/pre-commit: Read-only file system");
-    assert!(protected.contains("`.git/hooks` is protected in `workspace`"), "{protected}");
+    assert!(
+        protected.contains("`.git/hooks` is protected, because programs outside of the sandbox obey it"),
+        "{protected}"
+    );
     let hidden = reason(&plan(), "cat: /workspace/a.key: Permission denied");
-    assert!(hidden.contains("`*.key` hides it in `workspace`"), "{hidden}");
+    assert!(hidden.contains("`*.key` hides it from this sandbox"), "{hidden}");
 }
 
 #[test]
