@@ -88,10 +88,11 @@ fn a_detached_command_goes_on_and_is_no_job() {
 fn half_a_character_is_nothing_to_fetch_until_the_rest_comes() {
     let Some(place) = native("half a character by MCP") else { return };
     let mut client = Client::new(&place, &[]);
-    let script = "printf 'a\\303'; read line; printf '\\274'; sleep 9999";
+    let script = "printf 'a\\303'; until [ -e go ]; do sleep 0.01; done; printf '\\274'; sleep 9999";
     let job = client.does("shell_start", json!({ "command": script }))["job"].clone();
     let first = client.does("shell_poll", json!({ "job": job, "wait_seconds": 30 }));
     assert_eq!((&first["stdout"], &first["has_more"]), (&json!("a"), &json!(false)), "{first:#}");
+    place.write("workspace/go", "");
     let rest = client.does("shell_poll", json!({ "job": job, "wait_seconds": 30 }));
     assert_eq!(rest["stdout"], "ü", "{rest:#}");
 }
