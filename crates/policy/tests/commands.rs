@@ -168,6 +168,9 @@ fn a_rule_comes_before_the_class_and_the_strictest_of_all_counts() {
         ("cargo $x", Deny, "cargo …"),
         ("make $x", Ask, "make …"),
         ("if true; then", Deny, "if true; then"),
+        // A test is known, whatever it tests, and a pattern of names is not.
+        ("[ -e x ] && [ $x -ge 7 ]", Allow, "[ -e x ]"),
+        ("[ab] x", Deny, "… x"),
     ] {
         let verdict = rules.decide(text);
         assert_eq!((verdict.decision, verdict.command.as_str()), (decision, command), "{text}: {verdict:?}");

@@ -286,6 +286,10 @@ impl Reader {
     }
 
     fn word(&mut self, text: &str) -> Read<Word> {
+        // The program. Only with more of the word after it does it begin a pattern of file names.
+        if text == "[" {
+            return Ok(Word::Known(text.to_owned()));
+        }
         let pieces = brush_parser::word::parse(text, &ParserOptions::default());
         let mut known = Some(String::new());
         self.pieces(&pieces.map_err(|_| ShellError::Syntax)?, Quoted::No, &mut known)?;
