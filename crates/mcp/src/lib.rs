@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod approval;
 mod failure;
 mod program;
 mod resources;
@@ -15,7 +16,7 @@ mod tools;
 mod transport;
 
 pub use self::failure::Failure;
-pub use self::program::{Made, Make, Program, ReadSecrets, Remove};
+pub use self::program::{Made, Make, Program, Questions, ReadSecrets, Remove};
 pub use self::tools::definitions;
 pub use self::transport::http::{self, HttpOptions};
 pub use self::transport::stdio;

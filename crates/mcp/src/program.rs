@@ -25,12 +25,23 @@ pub type Remove = dyn Fn(&Sandbox, Duration) -> Result<Vec<String>, Failure> + S
 /// Reads the values of the secrets of a plan, by variable.
 pub type ReadSecrets = dyn Fn(&Plan) -> Result<Vec<(String, SecretValue)>, Failure> + Send + Sync;
 
+/// Whether a person is asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Questions {
+    /// By the client, where it can ask.
+    Asked,
+    /// Never: whatever needs an answer is refused.
+    Refused,
+}
+
 /// What the program supplies.
 pub struct Program {
     /// What every sandbox is made from, but for its name.
     pub plan: Plan,
     /// Whether the name of the plan was chosen by somebody: the first default sandbox has it.
     pub is_named: bool,
+    /// Whether a person is asked where the rules about commands say so.
+    pub questions: Questions,
     /// Its version, for clients.
     pub version: &'static str,
     pub make: Box<Make>,

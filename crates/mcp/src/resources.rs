@@ -93,6 +93,7 @@ pub(crate) fn policy_object(plan: &Plan) -> Value {
         "temporary_directories": TMPFS_PATHS,
         "protected": plan.protect.paths,
         "network": { "mode": plan.network.mode(), "allow": patterns(allow), "deny": patterns(deny) },
+        "commands": plan.commands,
         "limits": {
             "memory_bytes": plan.limits.memory.map(|bytes| bytes.0),
             "processes": plan.limits.pids,
@@ -121,6 +122,9 @@ pub(crate) fn policy_text(plan: &Plan) -> String {
             "{} names are protected in shared directories, because programs of the host execute or obey what is there, such as `.git/hooks`: what exists is read-only, and what is new may be moved aside when the sandbox has ended. `sandbox://policy` lists them.",
             plan.protect.paths.len()
         ));
+    }
+    if !plan.commands.allow_everything() {
+        lines.push("Rules decide about each command before it runs: a person may be asked about it, or it is refused. `query` with `run` says which.".to_owned());
     }
     if let Some(timeout) = plan.limits.timeout {
         lines.push(format!("No command runs longer than {}.", time::duration(timeout)));

@@ -1,25 +1,31 @@
 //! What a client asks for, and what it is answered. The protocol itself is rmcp's.
 
+use std::convert::Infallible;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use policy::query::{Approval, Denial};
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParam, CallToolResult, Content, Implementation, InitializeResult, JsonObject,
     ListResourcesResult, ListToolsResult, Meta, PaginatedRequestParam, ProgressNotificationParam,
-    ProgressToken, ProtocolVersion, ReadResourceRequestParam, ReadResourceResult, ServerCapabilities,
+    ProtocolVersion, ReadResourceRequestParam, ReadResourceResult, ServerCapabilities,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use sandbox::shell::Cancel;
+use tokio::sync::Semaphore;
+use tokio::time::{MissedTickBehavior, interval_at};
 
 use crate::admission::{Admission, Queue};
+use crate::approval::{self, OPEN, PATIENCE, Step};
 use crate::failure::Failure;
+use crate::program::Questions;
 use crate::resources;
 use crate::session::Session;
-use crate::tools::{self, Answer, Row};
+use crate::tools::{self, Answer, Row, Wanted};
 
 /// How often a client that wants to know is notified that a call goes on.
 const PROGRESS: Duration = Duration::from_secs(2);
@@ -29,6 +35,14 @@ const PROGRESS: Duration = Duration::from_secs(2);
 pub(crate) struct Server {
     pub(crate) session: Arc<Session>,
     admission: Admission,
+    /// The room for questions to a person.
+    questions: Arc<Semaphore>,
+}
+
+/// A call of a client.
+struct Call<'a> {
+    context: &'a RequestContext<RoleServer>,
+    began: Instant,
 }
 
 /// Raised when nobody waits for the call any more.
@@ -43,19 +57,19 @@ impl Drop for RaiseOnDrop {
 impl Server {
     /// Serves a client. How much runs at once is counted over all that have the same `admission`.
     pub(crate) fn new(session: Arc<Session>, admission: Admission) -> Self {
-        Self { session, admission }
+        Self { session, admission, questions: Arc::new(Semaphore::new(OPEN)) }
     }
 
     /// Runs something on a thread that may wait. It is to end when the client does not want it any more, and its end is waited for.
     async fn run<T: Send + 'static>(
         &self,
         queue: Queue,
-        context: &RequestContext<RoleServer>,
+        call: &Call<'_>,
         work: impl FnOnce(&Session, &Cancel) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let permit = tokio::select! {
             permit = self.admission.enter(queue) => permit?,
-            () = context.ct.cancelled() => return Err(Failure::Cancelled),
+            () = call.context.ct.cancelled() => return Err(Failure::Cancelled),
         };
         let cancel = Cancel::new().map_err(Failure::host("beginning the call"))?;
         let _raise = RaiseOnDrop(cancel.clone());
@@ -64,29 +78,19 @@ impl Server {
             let _permit = permit;
             work(&session, &wants_end)
         });
-        let began = Instant::now();
-        let token = context.meta.get_progress_token();
-        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS, PROGRESS);
+        let mut notifying = pin!(call.notify("it has run"));
         let mut is_cancelled = false;
-        // A client that does not read must not keep its call from being cancelled.
-        let mut notifying: Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = None;
         loop {
             tokio::select! {
                 ended = &mut task => {
                     let failed = |error: tokio::task::JoinError| Failure::Host { what: "the call", reason: error.to_string() };
                     return ended.map_err(failed)?;
                 }
-                () = context.ct.cancelled(), if !is_cancelled => {
+                () = call.context.ct.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     cancel.raise();
                 }
-                () = async { match &mut notifying {
-                    Some(notifying) => notifying.await,
-                    None => std::future::pending().await,
-                } } => notifying = None,
-                _ = ticks.tick(), if notifying.is_none() && !is_cancelled => {
-                    notifying = token.clone().map(|token| Box::pin(notify_progress(context, token, began.elapsed())) as _);
-                }
+                never = &mut notifying, if !is_cancelled => match never {},
             }
         }
     }
@@ -95,23 +99,68 @@ impl Server {
         &self,
         row: &'static Row,
         arguments: JsonObject,
-        context: &RequestContext<RoleServer>,
+        call: &Call<'_>,
     ) -> Result<Answer, Failure> {
-        self.run(row.queue, context, move |session, cancel| (row.run)(session, cancel, arguments)).await
+        if let Some(wanted) = row.wanted.filter(|_| !self.session.program.plan.commands.allow_everything()) {
+            self.approve(wanted(arguments.clone())?, call).await?;
+        }
+        self.run(row.queue, call, move |session, cancel| (row.run)(session, cancel, arguments)).await
+    }
+
+    /// Returns where the rules about commands, and the person they have asked, let a command run.
+    async fn approve(&self, wanted: Wanted, call: &Call<'_>) -> Result<(), Failure> {
+        // Away from the threads that speak the protocol: a text may take its time.
+        let decided = self.run(Queue::Quick, call, move |session, _| {
+            let sandbox = session.meant(wanted.sandbox.as_deref())?;
+            let verdict = approval::decide(&session.program.plan.commands, &wanted.script);
+            let step = Step::of(&verdict, &wanted, &sandbox).map_err(Box::new)?;
+            Ok((step, verdict))
+        });
+        let (step, verdict) = decided.await?;
+        let Step::Ask(question) = step else { return Ok(()) };
+        let answer = match self.session.program.questions {
+            Questions::Refused => Err(Approval::NobodyToAsk),
+            Questions::Asked => {
+                let busy =
+                    |_| Failure::Busy("as many questions wait for a person as the server asks at once");
+                let _open = self.questions.try_acquire().map_err(busy)?;
+                question
+                    .ask(call.context, PATIENCE, call.notify("a person was asked, and has not answered"))
+                    .await?
+            }
+        };
+        let (command, rule) = (verdict.command, verdict.reason.to_string());
+        Ok(answer.map_err(|answer| Box::new(Denial::NotApproved { command, rule, answer }))?)
     }
 }
 
-/// Notifies the client that a call goes on.
-async fn notify_progress(context: &RequestContext<RoleServer>, token: ProgressToken, elapsed: Duration) {
-    let seconds = elapsed.as_secs();
-    let params = ProgressNotificationParam {
-        progress_token: token,
-        progress: elapsed.as_secs_f64(),
-        total: None,
-        message: Some(format!("it has run for {seconds} s")),
-    };
-    // A client that has gone is noticed elsewhere.
-    let _ = context.peer.notify_progress(params).await;
+impl<'a> Call<'a> {
+    /// Begins with a call that has just come.
+    fn new(context: &'a RequestContext<RoleServer>) -> Self {
+        Self { context, began: Instant::now() }
+    }
+
+    /// Notifies a client that wants to know that the call goes on, for as long as this is polled. A client that does not read keeps nothing else from
+    /// being done.
+    async fn notify(&self, what: &str) -> Infallible {
+        let Some(progress_token) = self.context.meta.get_progress_token() else {
+            return std::future::pending().await;
+        };
+        let mut ticks = interval_at(tokio::time::Instant::now() + PROGRESS, PROGRESS);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let elapsed = self.began.elapsed();
+            let params = ProgressNotificationParam {
+                progress_token: progress_token.clone(),
+                progress: elapsed.as_secs_f64(),
+                total: None,
+                message: Some(format!("{what} for {} s", elapsed.as_secs())),
+            };
+            // A client that has gone is noticed elsewhere.
+            let _ = self.context.peer.notify_progress(params).await;
+        }
+    }
 }
 
 impl ServerHandler for Server {
@@ -152,7 +201,7 @@ impl ServerHandler for Server {
             let message = format!("unknown tool {:?}; there are: {}", request.name, names.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
-        Ok(match self.call(row, request.arguments.unwrap_or_default(), &context).await {
+        Ok(match self.call(row, request.arguments.unwrap_or_default(), &Call::new(&context)).await {
             Ok(answer) => CallToolResult {
                 content: answer.content,
                 structured_content: Some(answer.structured),
@@ -190,7 +239,9 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResult, ErrorData> {
         let uri = request.uri.clone();
         let read = self
-            .run(Queue::Command, &context, move |session, _| resources::read(session, &uri).transpose())
+            .run(Queue::Command, &Call::new(&context), move |session, _| {
+                resources::read(session, &uri).transpose()
+            })
             .await;
         match read {
             Ok(Some(contents)) => Ok(ReadResourceResult { contents: vec![contents] }),

@@ -212,6 +212,15 @@ impl Session {
         self.lock().default.clone()
     }
 
+    /// Returns the name of the sandbox that a call means, whether or not the default one is there yet.
+    pub(crate) fn meant(&self, name: Option<&str>) -> Result<String, Failure> {
+        match name {
+            None => Ok(self.default_name()),
+            Some(name) if name == self.default_name() || self.held(name).is_some() => Ok(name.to_owned()),
+            Some(name) => Err(self.unknown(name)),
+        }
+    }
+
     /// Says that there is no such sandbox.
     pub(crate) fn unknown(&self, name: &str) -> Failure {
         let state = self.lock();

@@ -23,6 +23,7 @@ mod shell_start;
 mod text;
 mod write;
 
+pub(crate) use self::arguments::Wanted;
 pub(crate) use self::row::{Answer, Row};
 
 /// Every tool, in the order in which clients list them.
@@ -48,6 +49,19 @@ pub(crate) const ALL: &[Row] = &[
 /// Returns the definitions of all tools, as clients see them.
 pub fn definitions() -> Vec<Tool> {
     ALL.iter().map(Row::definition).collect()
+}
+
+/// Makes what a call wants to run that says nothing but the command.
+#[cfg(test)]
+pub(crate) fn wanted(script: sandbox::shell::Script) -> Wanted {
+    let extras = arguments::Extras {
+        cwd: None,
+        env: std::collections::BTreeMap::new(),
+        stdin: None,
+        timeout: None,
+        output_bytes: 0,
+    };
+    Wanted { script, sandbox: None, extras }
 }
 
 #[cfg(test)]

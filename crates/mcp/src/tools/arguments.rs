@@ -70,23 +70,25 @@ pub(super) enum CommandInput {
 }
 
 /// What a command gets besides itself.
-pub(super) struct Extras {
-    pub(super) cwd: Option<String>,
-    pub(super) env: BTreeMap<String, String>,
-    pub(super) stdin: Option<String>,
-    pub(super) timeout: Option<Duration>,
+pub(crate) struct Extras {
+    pub(crate) cwd: Option<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) stdin: Option<String>,
+    pub(crate) timeout: Option<Duration>,
     /// The most that is kept of each stream.
-    pub(super) output_bytes: usize,
+    pub(crate) output_bytes: usize,
 }
 
-/// Makes the request for a command, checked.
-pub(super) fn request(
-    session: &Session,
-    sandbox: &Sandbox,
-    command: CommandInput,
-    extras: Extras,
-) -> Result<ShellRequest, Failure> {
-    let plan = &sandbox.record.plan;
+/// What a call wants to run, checked as far as it can be before there is a sandbox.
+pub(crate) struct Wanted {
+    pub(crate) script: Script,
+    /// The name of the sandbox; without it, the default one.
+    pub(crate) sandbox: Option<String>,
+    pub(crate) extras: Extras,
+}
+
+/// Reads what is to run.
+pub(super) fn script(command: CommandInput) -> Result<Script, Failure> {
     let script = match command {
         CommandInput::Script(text) => Script::Shell(text),
         CommandInput::Argv(argv) => Script::Argv(argv),
@@ -105,6 +107,17 @@ pub(super) fn request(
             "`command` has a NUL character, which no argument has; pass such data by `stdin`".to_owned(),
         ));
     }
+    Ok(script)
+}
+
+/// Makes the request for a command, checked.
+pub(super) fn request(
+    session: &Session,
+    sandbox: &Sandbox,
+    script: Script,
+    extras: Extras,
+) -> Result<ShellRequest, Failure> {
+    let plan = &sandbox.record.plan;
     check_variables(plan, &extras.env)?;
     let cwd = extras.cwd.map(|cwd| start(plan, &cwd)).transpose()?;
     // A limit of the policy stays one.

@@ -21,6 +21,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Edits,
     input: schema::<EditsInput>,
     output: schema::<EditOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         with_content(arguments, |input: EditsInput| {
             if !(1..=MOST).contains(&input.edits.len()) {

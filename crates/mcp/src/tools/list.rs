@@ -18,6 +18,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Reads,
     input: schema::<ListInput>,
     output: schema::<ListOutput>,
+    wanted: None,
     run: |session, cancel, arguments| {
         with_content(arguments, |input: ListInput| {
             let (selection, bounds) = selected(input.hidden, input.gitignore, input.depth)?;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use policy::rules::verdict::Decision;
+use policy::rules::verdict::{Decision, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,32 +19,37 @@ pub(super) const ROW: Row = Row {
     name: "query",
     title: "Ask what is allowed",
     description: "Answers whether the policy of the sandbox allows something, and by which rule, without trying it: to read, write or list a path, to connect to \
-                  a host, or to see a variable. What the policy allows may fail still, because a file is not there or a host does not answer.",
+                  a host, to see a variable, or to run a command, about which a person may be asked. What the policy allows may fail still, because a file is not there or a host does not answer.",
     queue: Queue::Quick,
     effect: Effect::Reads,
     input: schema::<QueryInput>,
     output: schema::<QueryOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         with_content(arguments, |input: QueryInput| {
             if input.port.is_some() && input.ask != Ask::Connect {
                 return Err(Failure::InvalidArguments(
-                    "wrong arguments: `port` is for `connect` alone; a path or variable has none".to_owned(),
+                    "wrong arguments: `port` is for `connect` alone; nothing else has one".to_owned(),
                 ));
             }
             let port = within("port", input.port, PORT, 1..=65535)?;
             let files = session.files(input.sandbox.as_deref())?;
             let (query, path) = (files.tools.query(), OsStr::new(&input.target));
-            let verdict = match input.ask {
-                Ask::Read => query.can_read(path),
-                Ask::Write => query.can_write(path),
-                Ask::List => query.can_list(path),
-                Ask::Connect => query.can_connect(&input.target, u16::try_from(port).unwrap_or_default()),
-                Ask::See => query.sees_env(&input.target),
+            let of = |verdict: Verdict| (verdict.decision, verdict.rule);
+            let (decision, rule) = match input.ask {
+                Ask::Read => of(query.can_read(path)),
+                Ask::Write => of(query.can_write(path)),
+                Ask::List => of(query.can_list(path)),
+                Ask::Connect => of(query.can_connect(&input.target, u16::try_from(port).unwrap_or_default())),
+                Ask::See => of(query.sees_env(&input.target)),
+                Ask::Run => {
+                    let verdict = query.commands().decide(&input.target);
+                    (verdict.decision, format!("`{}`: {}", verdict.command, verdict.reason))
+                }
             };
-            let decision = verdict.decision.into();
             let notice = files.notice;
-            let content = with_notes(format!("{}: {}", verdict.decision, verdict.rule), notice.clone());
-            Ok((QueryOutput { decision, rule: verdict.rule, notice }, content))
+            let content = with_notes(format!("{decision}: {rule}"), notice.clone());
+            Ok((QueryOutput { decision: decision.into(), rule, notice }, content))
         })
     },
 };
@@ -53,9 +58,9 @@ pub(super) const ROW: Row = Row {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryInput {
-    /// What is to be done with the target: `read`, `write` or `list` a path, `connect` to a host, or `see` a variable
+    /// What is to be done with the target: `read`, `write` or `list` a path, `connect` to a host, `see` a variable, or `run` a command
     ask: Ask,
-    /// A path in the sandbox, from its root or relative to its working directory; a host, by name or address; or the name of a variable
+    /// A path in the sandbox, from its root or relative to its working directory; a host, by name or address; the name of a variable; or a command, as text for `sh -c`
     target: String,
     /// The port of the host, for `connect`: 443 without this
     #[schemars(range(min = 1, max = 65535))]
@@ -73,6 +78,7 @@ enum Ask {
     List,
     Connect,
     See,
+    Run,
 }
 
 /// What the tool answers.

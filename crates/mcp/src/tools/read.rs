@@ -29,6 +29,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Reads,
     input: schema::<ReadInput>,
     output: schema::<ReadOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         with_content(arguments, |input: ReadInput| {
             let options = ReadOptions {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::arguments::Wanted;
 use crate::admission::Queue;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -24,6 +25,8 @@ pub(crate) struct Row {
     pub(super) effect: Effect,
     pub(super) input: fn() -> JsonObject,
     pub(super) output: fn() -> JsonObject,
+    /// Reads which command a call wants to run, for tools that run commands: the rules decide about it before anything else is done.
+    pub(crate) wanted: Option<fn(JsonObject) -> Result<Wanted, Failure>>,
     pub(crate) run: fn(&Session, &Cancel, JsonObject) -> Result<Answer, Failure>,
 }
 
@@ -109,13 +112,17 @@ pub(super) fn with_content<I: DeserializeOwned, O: Serialize>(
     arguments: JsonObject,
     run: impl FnOnce(I) -> Result<(O, Vec<Content>), Failure>,
 ) -> Result<Answer, Failure> {
-    let input = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-        Failure::InvalidArguments(format!(
-            "wrong arguments: {error}; the input schema of the tool says what it takes"
-        ))
-    })?;
-    let (output, content) = run(input)?;
+    let (output, content) = run(parsed(arguments)?)?;
     let structured = serde_json::to_value(output)
         .map_err(|error| Failure::Host { what: "writing the answer", reason: error.to_string() })?;
     Ok(Answer { structured, content })
+}
+
+/// Reads the arguments of a call.
+pub(super) fn parsed<I: DeserializeOwned>(arguments: JsonObject) -> Result<I, Failure> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        Failure::InvalidArguments(format!(
+            "wrong arguments: {error}; the input schema of the tool says what it takes"
+        ))
+    })
 }

@@ -16,6 +16,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Adds,
     input: schema::<CreateInput>,
     output: schema::<CreateOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         typed(arguments, |input: CreateInput| {
             let kept = if input.keep.unwrap_or(false) { Kept::Stays } else { Kept::Removed };

@@ -18,6 +18,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Reads,
     input: schema::<InspectInput>,
     output: schema::<InspectOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         typed(arguments, |input: InspectInput| {
             let found = session.sandbox(input.sandbox.as_deref())?;

@@ -18,6 +18,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Reads,
     input: schema::<NoInput>,
     output: schema::<ListOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         typed(arguments, |NoInput {}| {
             let all = session.all();

@@ -20,6 +20,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Ends,
     input: schema::<RemoveInput>,
     output: schema::<RemoveOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         typed(arguments, |input: RemoveInput| {
             let moved_aside = session.remove(&input.sandbox, GRACE)?;

@@ -24,6 +24,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Ends,
     input: schema::<StopInput>,
     output: schema::<StopOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         typed(arguments, |input: StopInput| {
             let grace = within("grace_seconds", input.grace_seconds, GRACE, 0..=MOST_GRACE)?;

@@ -18,6 +18,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Reads,
     input: schema::<SearchInput>,
     output: schema::<SearchOutput>,
+    wanted: None,
     run: |session, cancel, arguments| {
         with_content(arguments, |input: SearchInput| {
             let (selection, bounds) = selected(input.hidden, input.gitignore, input.depth)?;

@@ -7,8 +7,8 @@ use sandbox::shell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{CommandInput, Extras, output_bytes, request, timeout};
-use super::row::{Effect, Row, schema, typed};
+use super::arguments::{CommandInput, Extras, Wanted, output_bytes, request, script, timeout};
+use super::row::{Effect, Row, parsed, schema, typed};
 use super::text::{EndOutput, millis, shown};
 use crate::admission::Queue;
 use crate::failure::Failure;
@@ -27,17 +27,12 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Anything,
     input: schema::<ShellInput>,
     output: schema::<ShellOutput>,
+    wanted: Some(|arguments| parsed::<ShellInput>(arguments)?.wanted()),
     run: |session, cancel, arguments| {
         typed(arguments, |input: ShellInput| {
-            let extras = Extras {
-                cwd: input.cwd,
-                env: input.env,
-                stdin: input.stdin,
-                timeout: timeout(input.timeout_seconds)?.or(Some(TIMEOUT)),
-                output_bytes: output_bytes(input.max_output_bytes, 0)?,
-            };
-            let found = session.sandbox(input.sandbox.as_deref())?;
-            let request = request(session, &found.sandbox, input.command, extras)?;
+            let Wanted { script, sandbox, extras } = input.wanted()?;
+            let found = session.sandbox(sandbox.as_deref())?;
+            let request = request(session, &found.sandbox, script, extras)?;
             let outcome = shell::run(&found.sandbox, request, cancel)?;
             if outcome.end == shell::ShellEnd::Cancelled {
                 return Err(Failure::Cancelled);
@@ -94,6 +89,19 @@ pub(super) struct ShellInput {
     max_output_bytes: Option<u64>,
     /// A sandbox of this session, by name; without it, the default one
     sandbox: Option<String>,
+}
+
+impl ShellInput {
+    fn wanted(self) -> Result<Wanted, Failure> {
+        let extras = Extras {
+            cwd: self.cwd,
+            env: self.env,
+            stdin: self.stdin,
+            timeout: timeout(self.timeout_seconds)?.or(Some(TIMEOUT)),
+            output_bytes: output_bytes(self.max_output_bytes, 0)?,
+        };
+        Ok(Wanted { script: script(self.command)?, sandbox: self.sandbox, extras })
+    }
 }
 
 /// What the tool answers.

@@ -14,6 +14,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Ends,
     input: schema::<KillInput>,
     output: schema::<KillOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         typed(arguments, |input: KillInput| {
             session.jobs.kill(input.job)?;

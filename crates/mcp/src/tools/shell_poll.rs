@@ -26,6 +26,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Takes,
     input: schema::<PollInput>,
     output: schema::<PollOutput>,
+    wanted: None,
     run: |session, cancel, arguments| {
         typed(arguments, |input: PollInput| {
             let wait = within("wait_seconds", input.wait_seconds, 0, 0..=MOST_WAIT)?;

@@ -6,8 +6,8 @@ use sandbox::shell::{self, ShellEnd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{CommandInput, Extras, output_bytes, request, timeout};
-use super::row::{Effect, Row, schema, typed};
+use super::arguments::{CommandInput, Extras, Wanted, output_bytes, request, script, timeout};
+use super::row::{Effect, Row, parsed, schema, typed};
 use super::text::EndOutput;
 use crate::admission::Queue;
 use crate::failure::Failure;
@@ -23,23 +23,13 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Anything,
     input: schema::<StartInput>,
     output: schema::<StartOutput>,
+    wanted: Some(|arguments| parsed::<StartInput>(arguments)?.wanted()),
     run: |session, _, arguments| {
         typed(arguments, |input: StartInput| {
-            let extras = Extras {
-                cwd: input.cwd,
-                env: input.env,
-                stdin: input.stdin,
-                timeout: timeout(input.timeout_seconds)?,
-                output_bytes: output_bytes(None, 0)?,
-            };
-            let is_detached = input.detach.unwrap_or(false);
-            if is_detached && extras.stdin.is_some() {
-                return Err(Failure::InvalidArguments(
-                    "`stdin` with `detach`: such a command has no input; let it read a file".to_owned(),
-                ));
-            }
-            let Found { sandbox: found, notice } = session.sandbox(input.sandbox.as_deref())?;
-            let request = request(session, &found, input.command, extras)?;
+            let is_detached = input.is_detached();
+            let Wanted { script, sandbox, extras } = input.wanted()?;
+            let Found { sandbox: found, notice } = session.sandbox(sandbox.as_deref())?;
+            let request = request(session, &found, script, extras)?;
             let sandbox = found.name().to_owned();
             let said = |text: String| match &notice {
                 Some(notice) => format!("{text}\n{notice}"),
@@ -86,6 +76,28 @@ struct StartInput {
     detach: Option<bool>,
     /// A sandbox of this session, by name; without it, the default one
     sandbox: Option<String>,
+}
+
+impl StartInput {
+    fn is_detached(&self) -> bool {
+        self.detach.unwrap_or(false)
+    }
+
+    fn wanted(self) -> Result<Wanted, Failure> {
+        if self.is_detached() && self.stdin.is_some() {
+            return Err(Failure::InvalidArguments(
+                "`stdin` with `detach`: such a command has no input; let it read a file".to_owned(),
+            ));
+        }
+        let extras = Extras {
+            cwd: self.cwd,
+            env: self.env,
+            stdin: self.stdin,
+            timeout: timeout(self.timeout_seconds)?,
+            output_bytes: output_bytes(None, 0)?,
+        };
+        Ok(Wanted { script: script(self.command)?, sandbox: self.sandbox, extras })
+    }
 }
 
 /// What the tool answers.

@@ -17,6 +17,7 @@ pub(super) const ROW: Row = Row {
     effect: Effect::Replaces,
     input: schema::<WriteInput>,
     output: schema::<WriteOutput>,
+    wanted: None,
     run: |session, _, arguments| {
         with_content(arguments, |input: WriteInput| {
             let files = session.files(input.sandbox.as_deref())?;

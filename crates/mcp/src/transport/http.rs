@@ -1,5 +1,5 @@
 //! Clients over HTTP, as the streamable HTTP transport of MCP has it: a message is the body of a POST, and its answer is JSON, or a stream of events where it may
-//! take long. The server sends nothing that was not asked for, and so there is no stream to GET.
+//! take long. The server sends nothing that was not asked for: its questions come in the stream that answers a call. So there is no stream to GET.
 //!
 //! <https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#streamable-http>
 

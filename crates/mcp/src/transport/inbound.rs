@@ -1,11 +1,11 @@
 //! What comes from a client before rmcp sees it: messages are told apart here, so that whatever is no message, no method or no request in its time is
 //! answered with the error that JSON-RPC has for it, and never ends the connection.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, InitializedNotification, InitializedNotificationMethod,
-    JsonRpcMessage, NumberOrString, RequestId, ServerJsonRpcMessage,
+    JsonRpcMessage, NumberOrString, RequestId, ServerJsonRpcMessage, ServerNotification,
 };
 use serde_json::{Value, json};
 
@@ -56,6 +56,8 @@ enum Answer {
 pub(super) struct Inbound {
     stage: Stage,
     in_flight: HashMap<RequestId, Answer>,
+    /// The requests to the client that have no answer yet.
+    asked: HashSet<RequestId>,
 }
 
 impl Inbound {
@@ -93,7 +95,11 @@ impl Inbound {
         let Some(method) = object.get("method").and_then(Value::as_str).map(str::to_owned) else {
             // The server asks nothing, and so there is nothing to be answered.
             let is_answer = object.contains_key("result") || object.contains_key("error");
-            return if is_answer { Step::Nothing } else { refuse(&id, "a request has a `method`") };
+            return match known_id {
+                Some(id) if is_answer => self.answer(value, id),
+                None if is_answer => Step::Nothing,
+                Some(_) | None => refuse(&id, "a request has a `method`"),
+            };
         };
         match known_id {
             Some(known_id) => {
@@ -177,12 +183,37 @@ impl Inbound {
         Step::Deliver(vec![message])
     }
 
+    /// Takes the answer to a request to the client. One that cannot be read is an error: whoever waits for it has to know.
+    fn answer(&mut self, value: Value, id: RequestId) -> Step {
+        if !self.asked.remove(&id) {
+            return Step::Nothing;
+        }
+        let read = serde_json::from_value::<ClientJsonRpcMessage>(value).ok();
+        let is_answer =
+            |message: &_| matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let message = read.filter(is_answer).unwrap_or_else(|| {
+            let error =
+                rmcp::ErrorData::invalid_params("the answer is not of the form that was asked for", None);
+            ClientJsonRpcMessage::error(error, id)
+        });
+        Step::Deliver(vec![message])
+    }
+
     /// Returns whether a message is to be sent to the client: an answer to what it has cancelled is not.
     pub(super) fn send(&mut self, message: &ServerJsonRpcMessage) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => &response.id,
             JsonRpcMessage::Error(error) => &error.id,
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => return true,
+            JsonRpcMessage::Request(request) => {
+                self.asked.insert(request.id.clone());
+                return true;
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ServerNotification::CancelledNotification(cancelled) = &notification.notification {
+                    self.asked.remove(&cancelled.params.request_id);
+                }
+                return true;
+            }
         };
         self.in_flight.remove(id) != Some(Answer::Dropped)
     }
@@ -299,5 +330,34 @@ mod tests {
         assert!(!inbound.send(&answer));
         assert!(matches!(inbound.accept(list), Step::Deliver(_)));
         assert!(inbound.send(&answer));
+    }
+
+    #[test]
+    fn an_answer_is_taken_once_and_only_to_what_was_asked() {
+        use rmcp::model::{PingRequest, PingRequestMethod, ServerRequest};
+        let mut inbound = ready();
+        let answer = br#"{"jsonrpc":"2.0","id":0,"result":{"action":"decline"}}"#;
+        let ping = || {
+            let ping =
+                PingRequest { method: PingRequestMethod, extensions: rmcp::model::Extensions::default() };
+            ServerJsonRpcMessage::request(ServerRequest::PingRequest(ping), NumberOrString::Number(0))
+        };
+        assert!(matches!(inbound.accept(answer), Step::Nothing));
+        assert!(inbound.send(&ping()));
+        let Step::Deliver(messages) = inbound.accept(answer) else { panic!() };
+        assert!(matches!(messages[..], [JsonRpcMessage::Response(_)]));
+        assert!(matches!(inbound.accept(answer), Step::Nothing));
+        // Whoever waits hears of one that cannot be read.
+        assert!(inbound.send(&ping()));
+        let Step::Deliver(messages) = inbound.accept(br#"{"jsonrpc":"2.0","id":0,"result":5}"#) else {
+            panic!()
+        };
+        assert!(matches!(messages[..], [JsonRpcMessage::Error(_)]), "{messages:?}");
+        // What was taken back has no answer.
+        assert!(inbound.send(&ping()));
+        let cancelled =
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 0 } });
+        assert!(inbound.send(&serde_json::from_value(cancelled).unwrap()));
+        assert!(matches!(inbound.accept(answer), Step::Nothing));
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::mcp::{Failure, HttpOptions, Made, Program, Token};
+use ::mcp::{Failure, HttpOptions, Made, Program, Questions, Token};
 use anyhow::Context as _;
 use policy::plan::Plan;
 use policy::text::escape;
@@ -56,6 +56,7 @@ fn serve(ui: &Ui, context: Context, args: &McpServeArgs) -> Result<ExitCode, Com
     let program = Program {
         plan: loaded.plan,
         is_named: args.request.name.is_some(),
+        questions: if args.request.source.answers.no_input { Questions::Refused } else { Questions::Asked },
         version: env!("CARGO_PKG_VERSION"),
         make: Box::new(move |plan, attachment| making.make(plan, attachment)),
         remove: Box::new(move |sandbox, grace| removing.remove(sandbox, grace)),

@@ -35,9 +35,14 @@ impl Client {
 
     /// Starts a server, and initializes it.
     pub(crate) fn of(command: Command) -> Self {
+        Self::with(command, json!({}))
+    }
+
+    /// Starts a server, and initializes it as a client with these capabilities.
+    pub(crate) fn with(command: Command, capabilities: Value) -> Self {
         let mut client = Self::uninitialized(command);
         let begun = client.ask("initialize", json!({
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } }));
+            "protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": { "name": "test", "version": "1" } }));
         assert_eq!(begun["result"]["protocolVersion"], "2025-06-18", "{begun:#}");
         client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
@@ -100,7 +105,7 @@ impl Client {
 
     /// Waits for the answer to a request.
     pub(crate) fn answer(&mut self, id: i64) -> Value {
-        self.wait_for("an answer", |value| value["id"] == id)
+        self.wait_for("an answer", |value| value["id"] == id && value.get("method").is_none())
     }
 
     /// Sends a request, and returns its answer.

@@ -80,7 +80,14 @@ impl Server {
     }
 
     fn begin(&self) -> String {
-        let answer = self.post("", &initialize());
+        self.begin_with(json!({}))
+    }
+
+    /// Begins a session of a client with these capabilities.
+    fn begin_with(&self, capabilities: Value) -> String {
+        let mut message = initialize();
+        message["params"]["capabilities"] = capabilities;
+        let answer = self.post("", &message);
         assert_eq!(answer.status, 200, "{}", answer.body);
         let session = answer.session();
         let begun = self.post(&session, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -187,6 +194,37 @@ fn a_client_that_hangs_up_cancels_what_it_asked_for() {
                 [ $running ] || { echo gone; exit; }; sleep 0.05; done";
     let seen = server.post(&session, &shell(4, gone)).message();
     assert_eq!(seen["result"]["structuredContent"]["stdout"], "gone\n", "{seen:#}");
+}
+
+#[test]
+fn a_question_comes_in_the_stream_of_its_call_and_is_answered_by_a_post() {
+    let Some(place) = native("questions of MCP over HTTP") else { return };
+    place.configure("[commands.rules.touch]\npattern = [\"touch\"]\ndecision = \"ask\"\n");
+    let server = Server::new(&place);
+    let session = server.begin_with(json!({ "elicitation": {} }));
+    let head = server.headers(&format!("mcp-session-id: {session}\r\n"));
+    for (answer, is_refused) in [("allow_once", false), ("deny", true)] {
+        let call = shell(3, "touch /tmp/one && echo done").to_string();
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(crate::PATIENCE)).unwrap();
+        write!(stream, "{head}content-length: {}\r\n\r\n{call}", call.len()).unwrap();
+        let lines = BufReader::new(stream).lines().map(Result::unwrap);
+        let data = lines.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned));
+        let mut messages = data.map(|data| serde_json::from_str::<Value>(&data).unwrap());
+        let mut next = |key: &str| messages.find(|message| message.get(key).is_some()).unwrap();
+        let question = next("id");
+        assert_eq!(question["method"], "elicitation/create", "{question:#}");
+        // Another call is served meanwhile, and hears nothing of it.
+        let other = server.post(&session, &shell(4, "echo other"));
+        assert_eq!(other.message()["result"]["structuredContent"]["stdout"], "other\n");
+        assert!(!other.body.contains("elicitation"), "{}", other.body);
+        let answered = server.post(
+            &session,
+            &json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "answer": answer } } }),
+        );
+        assert_eq!(answered.status, 202, "{}", answered.body);
+        assert_eq!(next("result")["result"]["isError"], is_refused);
+    }
 }
 
 #[test]

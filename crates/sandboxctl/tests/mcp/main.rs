@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod client;
+mod command_rules;
 mod conformance;
 mod ends;
 mod files;

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use rmcp::model::{
-    ClientJsonRpcMessage, GetMeta as _, JsonRpcMessage, ProgressToken, RequestId, ServerJsonRpcMessage,
-    ServerNotification,
+    ClientJsonRpcMessage, GetExtensions as _, GetMeta as _, JsonRpcMessage, ProgressToken, RequestId,
+    ServerJsonRpcMessage, ServerNotification,
 };
 use rmcp::service::{RoleServer, serve_server_with_ct};
 use rmcp::transport::Transport;
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::end;
 use super::super::inbound::{Inbound, Step};
 use crate::admission::Admission;
+use crate::approval::AskedFor;
 use crate::failure::Failure;
 use crate::program::Program;
 use crate::server::Server;
@@ -64,9 +65,12 @@ struct State {
     used: Instant,
 }
 
+#[derive(Clone)]
 struct Waiting {
     to_client: mpsc::Sender<ServerJsonRpcMessage>,
     progress: Option<ProgressToken>,
+    /// The question to the client that was asked for the request.
+    asked: Option<RequestId>,
 }
 
 /// A request that has no answer yet. Dropped before, its client has hung up, and what it has asked for is cancelled: nobody could fetch the answer.
@@ -171,7 +175,7 @@ impl HttpSession {
             Some(JsonRpcMessage::Request(request)) => {
                 let (to_client, from_server) = mpsc::channel(UNREAD);
                 let progress = request.request.get_meta().get_progress_token();
-                self.lock().waiting.insert(request.id.clone(), Waiting { to_client, progress });
+                self.lock().waiting.insert(request.id.clone(), Waiting { to_client, progress, asked: None });
                 Some(Pending { session: Arc::clone(self), id: request.id.clone(), from_server })
             }
             Some(
@@ -249,26 +253,40 @@ impl Transport<RoleServer> for HttpTransport {
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let mut state = self.session.lock();
         let is_wanted = state.inbound.send(&item);
-        let waiting = match &item {
+        let to_client = match &item {
             JsonRpcMessage::Response(response) => state.waiting.remove(&response.id),
             JsonRpcMessage::Error(error) => state.waiting.remove(&error.id),
             JsonRpcMessage::Notification(notification) => {
-                if let ServerNotification::ProgressNotification(progress) = &notification.notification {
-                    let token = Some(&progress.params.progress_token);
-                    let waiting = state.waiting.values().find(|waiting| waiting.progress.as_ref() == token);
-                    // Full, the client does not read.
-                    if let Some(waiting) = waiting {
-                        let _ = waiting.to_client.try_send(item.clone());
+                let waiting = state.waiting.values();
+                let waiting = match &notification.notification {
+                    ServerNotification::ProgressNotification(progress) => {
+                        let token = Some(&progress.params.progress_token);
+                        waiting.into_iter().find(|waiting| waiting.progress.as_ref() == token)
                     }
+                    ServerNotification::CancelledNotification(cancelled) => waiting
+                        .into_iter()
+                        .find(|waiting| waiting.asked.as_ref() == Some(&cancelled.params.request_id)),
+                    _ => None,
+                };
+                // Full, the client does not read.
+                if let Some(waiting) = waiting {
+                    let _ = waiting.to_client.try_send(item.clone());
                 }
                 None
             }
-            JsonRpcMessage::Request(_) => None,
+            JsonRpcMessage::Request(request) => {
+                let call = request.request.extensions().get::<AskedFor>();
+                let waiting = call.and_then(|AskedFor(call)| state.waiting.get_mut(call));
+                waiting.map(|waiting| {
+                    waiting.asked = Some(request.id.clone());
+                    waiting.clone()
+                })
+            }
         };
         state.used = Instant::now();
         drop(state);
         async move {
-            if let Some(waiting) = waiting.filter(|_| is_wanted) {
+            if let Some(waiting) = to_client.filter(|_| is_wanted) {
                 // The client has gone.
                 let _ = waiting.to_client.send(item).await;
             }
