@@ -2,12 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use policy::commands::{CommandClass, CommandRules};
+use policy::commands::{CommandClass, CommandRules, Shell};
 use policy::rules::verdict::Decision;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let decided = CommandRules::default().decide(&text);
+    CommandRules::default().decide(&text, Shell::Posix);
+    let decided = CommandRules::default().decide(&text, Shell::Bash);
     assert_eq!(decided.decision, Decision::Allow, "nothing is against it");
     assert!(!decided.command.contains(['\n', '\r', '\u{1b}']), "{:?}", decided.command);
     let all = CommandRules {
@@ -17,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         network: Decision::Deny,
         rules: Vec::new(),
     };
-    assert_eq!(all.decide(&text).decision, Decision::Deny, "whatever it does is denied");
+    assert_eq!(all.decide(&text, Shell::Bash).decision, Decision::Deny, "whatever it does is denied");
     for class in CommandClass::ALL {
         let mut rules = CommandRules::default();
         match class {
@@ -26,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
             CommandClass::Execute => rules.execute = Decision::Ask,
             CommandClass::Network => rules.network = Decision::Ask,
         }
-        let about = rules.decide(&text);
+        let about = rules.decide(&text, Shell::Bash);
         assert_eq!(about.classes, decided.classes, "what it does is no matter of rules");
         let is_asked = about.decision == Decision::Ask;
         assert!(is_asked || !decided.classes.contains(&class), "{class}: {about:?}");

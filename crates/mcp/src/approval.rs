@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::future::Future;
 use std::time::Duration;
 
-use policy::commands::{CommandRules, CommandVerdict};
+use policy::commands::{CommandRules, CommandVerdict, Shell};
 use policy::query::{Approval, Denial};
 use policy::rules::verdict::Decision;
 use policy::text::escape;
@@ -46,12 +46,13 @@ const DENY: &str = "deny";
 #[derive(Clone, Debug)]
 pub(crate) struct AskedFor(pub(crate) RequestId);
 
-/// Decides about a command.
-pub(crate) fn decide(rules: &CommandRules, script: &Script) -> CommandVerdict {
-    match script {
-        Script::Shell(text) => rules.decide(text),
+/// Decides about a command and the variables that are set for it. A text is for `sh`, whichever that is in the sandbox.
+pub(crate) fn decide(rules: &CommandRules, wanted: &Wanted) -> CommandVerdict {
+    let verdict = match &wanted.script {
+        Script::Shell(text) => rules.decide(text, Shell::Posix),
         Script::Argv(words) => rules.decide_words(words),
-    }
+    };
+    rules.with_variables(verdict, wanted.extras.env.keys().map(String::as_str))
 }
 
 /// A question about a command, to a person.

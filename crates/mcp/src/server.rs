@@ -112,7 +112,7 @@ impl Server {
         // Away from the threads that speak the protocol: a text may take its time.
         let decided = self.run(Queue::Quick, call, move |session, _| {
             let sandbox = session.meant(wanted.sandbox.as_deref())?;
-            let verdict = approval::decide(&session.program.plan.commands, &wanted.script);
+            let verdict = approval::decide(&session.program.plan.commands, &wanted);
             let step = Step::of(&verdict, &wanted, &sandbox).map_err(Box::new)?;
             Ok((step, verdict))
         });

@@ -8,6 +8,8 @@ pub use self::class::CommandClass;
 pub use self::decide::{CommandReason, CommandVerdict};
 pub use self::pattern::{TokenPattern, TokenPatternError};
 pub use self::rules::{CommandRule, CommandRules};
+#[cfg(feature = "commands")]
+pub use self::shell::Shell;
 
 mod class;
 #[cfg(feature = "commands")]
@@ -16,6 +18,8 @@ mod classify;
 mod decide;
 #[cfg(feature = "commands")]
 mod git;
+#[cfg(feature = "commands")]
+mod literal;
 #[cfg(feature = "commands")]
 mod matching;
 mod pattern;

@@ -185,7 +185,8 @@ impl Policy {
     /// Answers whether a shell text may run that a model asks for.
     #[cfg(feature = "commands")]
     pub fn command(&self, text: &str) -> Verdict {
-        let verdict = self.commands.decide(text);
+        use crate::commands::Shell;
+        let verdict = self.commands.decide(text, Shell::Bash);
         let origin = self.command_origin(&verdict.key());
         let rule = format!("`{}`: {}", verdict.command, verdict.reason);
         Verdict { decision: verdict.decision, rule, origin }

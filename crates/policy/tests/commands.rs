@@ -1,14 +1,14 @@
 //! What commands do, and what rules decide about them.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
-use policy::commands::{CommandClass, CommandReason, CommandRule, CommandRules, TokenPattern};
+use policy::commands::{CommandClass, CommandReason, CommandRule, CommandRules, Shell, TokenPattern};
 use policy::rules::verdict::Decision;
 
 use CommandClass::{Execute, Network, Read, Write};
 
 #[track_caller]
 fn does(text: &str, expected: &[CommandClass]) {
-    let classes: Vec<_> = CommandRules::default().decide(text).classes.into_iter().collect();
+    let classes: Vec<_> = CommandRules::default().decide(text, Shell::Bash).classes.into_iter().collect();
     assert_eq!(classes, expected, "{text}");
 }
 
@@ -48,6 +48,14 @@ fn what_only_reads_is_known() {
         "f() { ls; }; f2=1; true",
         "time ls",
         "ls > /dev/null 2>&1",
+        "DIR=src; ls \"$DIR\"",
+        "FOO=bar ls",
+        "while IFS= read -r line; do echo \"$line\"; done < f",
+        "git remote -v; git branch -a; git tag -l 'v*'; git stash list; git config --get user.name",
+        "bash -o pipefail -c 'ls | wc -l'",
+        "ls | xargs -I{} wc -l {}",
+        "x=$(( 1 + 2 )); echo $x",
+        "echo 'a (b' \"c <(d)\"",
     ] {
         // The name of a function of the script's own is not known to be one.
         does(text, &[Read]);
@@ -115,7 +123,7 @@ fn whatever_is_not_known_counts_as_running_programs() {
         "timeout --foo 5", "watch ls", "xargs -I{} {} x", "ls\0x", "enable -f x y", "hash -p ./x ls; ls",
         "set -- x; set -k", "exec ./x", "command ./x", "builtin source x",
     ] {
-        let classes = CommandRules::default().decide(text).classes;
+        let classes = CommandRules::default().decide(text, Shell::Bash).classes;
         assert!(classes.contains(&Execute), "{text}: {classes:?}");
     }
 }
@@ -161,6 +169,25 @@ fn a_rule_comes_before_the_class_and_the_strictest_of_all_counts() {
         ("cargo test && curl x", Deny, "curl x"),
         ("find . | xargs rm -rf", Deny, "rm -rf …"),
         // What is not known may be what a rule is about.
+        ("git -c a=b push -f", Deny, "git …"),
+        ("git -p push -f", Deny, "git …"),
+        ("timeout -v 5 git push -f", Deny, "git push -f"),
+        ("timeout --frob 5 git push -f", Deny, "…"),
+        ("bash --norc -c 'git push -f'", Deny, "git push -f"),
+        ("bash -c -- 'git push -f'", Deny, "git push -f"),
+        ("bash --frob -c 'git push -f'", Deny, "…"),
+        ("time -- git push -f", Deny, "git push -f"),
+        ("sudo --user x git push -f", Deny, "git push -f"),
+        ("sudo A=b git push -f", Deny, "…"),
+        (
+            "echo \"$(git push -f <<'E'\nit's\nE\n)\"",
+            Deny,
+            "echo \"$(git push -f <<'E'\\u{a}it's\\u{a}E\\u{a})\"",
+        ),
+        // A document that a substitution prints is text.
+        ("git commit -m \"$(cat <<'EOF'\nit's (done) `git push -f`\nEOF\n)\"", Ask, "git commit -m …"),
+        ("echo '\"$(cat <<'EOF'\n'; git push -f; echo '\nEOF\n)\"'", Deny, "git push -f"),
+        ("find \"$HOME\" -name x", Ask, "find … -name x"),
         ("git $x", Deny, "git …"),
         ("git push $x", Deny, "git push …"),
         ("$x", Deny, "…"),
@@ -172,18 +199,36 @@ fn a_rule_comes_before_the_class_and_the_strictest_of_all_counts() {
         ("[ -e x ] && [ $x -ge 7 ]", Allow, "[ -e x ]"),
         ("[ab] x", Deny, "… x"),
     ] {
-        let verdict = rules.decide(text);
+        let verdict = rules.decide(text, Shell::Bash);
         assert_eq!((verdict.decision, verdict.command.as_str()), (decision, command), "{text}: {verdict:?}");
     }
-    assert!(matches!(rules.decide("git $x").reason, CommandReason::PerhapsRule { .. }));
+    assert!(matches!(rules.decide("git $x", Shell::Bash).reason, CommandReason::PerhapsRule { .. }));
     // A redirection is no part of what a pattern names.
     let rules = self::rules([Allow, Deny, Allow, Allow], &[(&["cargo", "test"], Allow)]);
-    assert_eq!(rules.decide("cargo test").decision, Allow);
-    assert_eq!(rules.decide("cargo test > log").decision, Deny);
+    assert_eq!(rules.decide("cargo test", Shell::Bash).decision, Allow);
+    assert_eq!(rules.decide("cargo test > log", Shell::Bash).decision, Deny);
     assert_eq!(rules.decide_words(&["cargo", "test"]).decision, Allow);
     assert_eq!(rules.decide_words(&["sh", "-c", "rm x"]).decision, Deny);
     // An argument is no text of a shell.
     assert_eq!(rules.decide_words(&["echo", "$(rm x)", ">", "f"]).decision, Allow);
+}
+
+#[test]
+fn another_shell_than_bash_reads_a_text_in_its_own_way() {
+    let rules = rules([Decision::Allow, Decision::Allow, Decision::Deny, Decision::Allow], &[]);
+    for text in [
+        "ls &>/dev/null ./x", "[[ a || ./x ]]", "echo $'a\\'; ./x; echo $'b\\'",
+        "echo \"${x:-'}\"; ./x; echo \"'}\"", "cat <<$'X'\n$X\n./x\nX",
+    ] {
+        assert_eq!(rules.decide(text, Shell::Posix).decision, Decision::Deny, "{text}");
+    }
+    assert_eq!(rules.decide("ls \"${x:-y}\" 2>&1 | wc -l", Shell::Posix).decision, Decision::Allow);
+    // What is set for a command counts, too.
+    let verdict = || rules.decide("ls", Shell::Posix);
+    for name in ["PATH", "BASH_ENV", "LD_PRELOAD", "GIT_SSH_COMMAND", "a b"] {
+        assert_eq!(rules.with_variables(verdict(), [name]).decision, Decision::Deny, "{name}");
+    }
+    assert_eq!(rules.with_variables(verdict(), ["CI", "FOO", "LANG"]).decision, Decision::Allow);
 }
 
 #[test]
@@ -192,12 +237,13 @@ fn no_text_takes_long_or_ends_the_process() {
     for part in [
         "( ", "{ ", "if ", "if x; then ", "while ", "case a in a) ", "[[ ( ", "( { if ", "for i in a; do ",
         "! ( ", "f() { ", "f() ( ", "a | ( ", "$(", "`", "\"$(", "${a:-", "$((", "((", "<(", "a && { ", "\\",
-        "'", "\"", "@(", "{a,", "a=(", "<<E\n", "time ", "! ", "x=",
+        "'", "\"", "@(", "{a,", "a=(", "<<E\n", "time ", "! ", "x=", "${x[", "${!x[", "\"${x[", "[[ ! ",
+        "[[ ! ! ! ! ! ! ! ! ! ! ", "a && ", "$((x[",
     ] {
         for times in [3, 20, 30, 100, 1000, 5000] {
             for end in ["", "ls", "ls )", "} ) ) fi"] {
                 let text = part.repeat(times) + end;
-                CommandRules::default().decide(&text);
+                CommandRules::default().decide(&text, Shell::Bash);
             }
         }
     }
@@ -214,7 +260,7 @@ fn no_text_takes_long_or_ends_the_process() {
     };
     for _ in 0..20_000 {
         let text: String = (0..next(40)).map(|_| parts[next(parts.len())]).collect();
-        CommandRules::default().decide(&text);
+        CommandRules::default().decide(&text, Shell::Bash);
         // The same, closed in order.
         let opened: Vec<_> = (0..next(9))
             .map(|_| {
@@ -223,7 +269,8 @@ fn no_text_takes_long_or_ends_the_process() {
             .collect();
         let begin: String = opened.iter().map(|(open, _)| *open).collect();
         let end: String = opened.iter().rev().map(|(_, close)| *close).collect();
-        CommandRules::default().decide(&format!("{begin}ls{end} {}", ["", "; | |", "&& )", "then"][next(4)]));
+        CommandRules::default()
+            .decide(&format!("{begin}ls{end} {}", ["", "; | |", "&& )", "then"][next(4)]), Shell::Bash);
     }
     // Far more than it takes; what does not end takes years.
     assert!(started.elapsed().as_secs() < 100, "{:?}", started.elapsed());

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use policy::commands::Shell;
 use policy::rules::verdict::{Decision, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ pub(super) const ROW: Row = Row {
                 Ask::Connect => of(query.can_connect(&input.target, u16::try_from(port).unwrap_or_default())),
                 Ask::See => of(query.sees_env(&input.target)),
                 Ask::Run => {
-                    let verdict = query.commands().decide(&input.target);
+                    let verdict = query.commands().decide(&input.target, Shell::Posix);
                     (verdict.decision, format!("`{}`: {}", verdict.command, verdict.reason))
                 }
             };

@@ -58,6 +58,10 @@ fn of_program(name: &str, arguments: &[Word]) -> Option<BTreeSet<CommandClass>> 
     }
     match name {
         "git" => Some(git::classes(arguments)),
+        // A word that is not known may be `-delete` or `-exec`.
+        "find" if arguments.iter().any(|word| word.known().is_none()) => {
+            Some(BTreeSet::from([CommandClass::Execute]))
+        }
         "find" => Some(BTreeSet::from([CommandClass::Read])),
         "sed" => Some(of_sed(arguments)),
         "awk" | "gawk" | "mawk" => Some(of_awk(arguments)),
@@ -86,10 +90,25 @@ fn is_shell_option(word: &str) -> bool {
         })
 }
 
+/// Returns whether an argument makes a built-in command evaluate names that others are given, or takes the place of one.
+fn is_again(name: &str, word: &Word) -> bool {
+    match (name, word.known()) {
+        ("test" | "[" | "printf" | "wait", Some("-v" | "-p")) => {
+            name != "[" && name != "test" || word.known() == Some("-v")
+        }
+        ("declare" | "typeset" | "local" | "export" | "readonly", Some(word)) => {
+            word.starts_with('-') && word.contains(['n', 'i'])
+        }
+        ("declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset", None) => true,
+        _ => false,
+    }
+}
+
 fn of_reader(name: &str, arguments: &[Word]) -> BTreeSet<CommandClass> {
     let mut classes = BTreeSet::from([CommandClass::Read]);
-    let is_evaluated =
-        EVALUATING.contains(&name) && arguments.iter().filter_map(Word::known).any(may_substitute);
+    let is_evaluated = EVALUATING.contains(&name)
+        && (arguments.iter().filter_map(Word::known).any(may_substitute)
+            || arguments.iter().any(|word| is_again(name, word)));
     let assigned = |word: &str| of_variable(word.split('=').next().unwrap_or(word)).is_some();
     let names = arguments
         .iter()
@@ -178,6 +197,9 @@ fn of_sed(arguments: &[Word]) -> BTreeSet<CommandClass> {
 
 /// Returns whether a command of sed is one that prints, deletes or replaces lines, and neither writes nor runs anything.
 fn is_plain_sed(script: &str) -> bool {
+    if script.split('s').next().is_some_and(|address| address.contains('\\')) || script.starts_with("\\") {
+        return false;
+    }
     let address = |byte: char| byte.is_ascii_digit() || matches!(byte, ',' | '$' | '+' | '~' | '!' | ' ');
     let mut rest = script.trim_start_matches(address);
     // An address between slashes.

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::class::CommandClass;
 use super::matching::Match;
 use super::rules::{CommandRule, CommandRules};
+use super::shell::Shell;
 use super::simple::{SimpleCommand, Word};
+use super::variables::of_variable;
 use super::wrappers::{Wrapped, wrapped};
 use super::{classify, shell};
 use crate::rules::verdict::Decision;
@@ -46,18 +48,28 @@ pub enum CommandReason {
 
 impl CommandRules {
     /// Decides about the text of a shell script.
-    pub fn decide(&self, text: &str) -> CommandVerdict {
-        match shell::commands(text) {
+    pub fn decide(&self, text: &str, shell: Shell) -> CommandVerdict {
+        match shell::commands(text, shell) {
             Ok(commands) => self.decided(commands, text),
             Err(error) => {
                 let unknown = self.decided(vec![SimpleCommand::unknown()], text);
-                let reason = match unknown.reason {
-                    CommandReason::Class { .. } => CommandReason::Unreadable { why: error.to_string() },
-                    reason => reason,
-                };
+                let reason = CommandReason::Unreadable { why: error.to_string() };
                 CommandVerdict { command: shown(text), reason, ..unknown }
             }
         }
+    }
+
+    /// Decides about variables that are set for a command, besides what was decided about it.
+    pub fn with_variables<'a>(
+        &self,
+        verdict: CommandVerdict,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> CommandVerdict {
+        let obeyed = names.into_iter().find_map(|name| Some((name, of_variable(name)?)));
+        let Some((name, class)) = obeyed.filter(|(_, class)| self.of_class(*class) > verdict.decision) else {
+            return verdict;
+        };
+        CommandVerdict { classes: verdict.classes, ..self.by_class(class, shown(&format!("{name}=…"))) }
     }
 
     /// Decides about a program and its arguments.
@@ -142,7 +154,7 @@ impl CommandRule {
     /// Returns whether a command of a shell text matches the pattern.
     pub fn matches(&self, text: &str) -> bool {
         let mut all = Vec::new();
-        for command in shell::commands(text).unwrap_or_default() {
+        for command in shell::commands(text, Shell::Bash).unwrap_or_default() {
             unwrap(command, MAX_WRAPPED, &mut all);
         }
         all.iter().any(|(command, _)| self.pattern.matches(&command.words) == Match::Yes)
@@ -150,7 +162,10 @@ impl CommandRule {
 }
 
 /// Adds a command and those that it runs, each with what it does itself.
-fn unwrap(command: SimpleCommand, levels: usize, all: &mut Vec<(SimpleCommand, BTreeSet<CommandClass>)>) {
+fn unwrap(mut command: SimpleCommand, levels: usize, all: &mut Vec<(SimpleCommand, BTreeSet<CommandClass>)>) {
+    // What stands behind `time`.
+    let ends = command.words.iter().take_while(|word| word.known() == Some("--")).count();
+    command.words.drain(..ends);
     let program = command.words.first().and_then(Word::known).and_then(classify::program);
     let inner = match program {
         Some(_) if levels == 0 => Wrapped::Also(vec![SimpleCommand::unknown()]),
@@ -206,7 +221,10 @@ impl fmt::Display for CommandReason {
             Self::Class { class } => {
                 write!(f, "`[commands] {class}` is about commands that {}", class.what_they_do())
             }
-            Self::Unreadable { why } => write!(f, "{why}, so `[commands] execute` is about it"),
+            Self::Unreadable { why } => write!(
+                f,
+                "{why}, so every rule that asks or denies may be about it, and `[commands] execute` is: write it as plain commands"
+            ),
         }
     }
 }

@@ -47,7 +47,7 @@ const SUBCOMMANDS: &[(&str, CommandClass)] = &[
     ("cherry-pick", Write),
     ("clean", Write),
     ("commit", Write),
-    ("config", Write),
+    ("config", Execute),
     ("gc", Write),
     ("init", Write),
     ("merge", Write),
@@ -85,6 +85,9 @@ const CHANGING: &[(&str, CommandClass)] = &[
     ("--receive-pack", Execute),
     ("--config", Execute),
     ("--template", Execute),
+    ("--interactive", Execute),
+    ("--strategy", Execute),
+    ("--lost-found", Write),
 ];
 /// The same of one letter, for the subcommands that have it.
 const LETTERS: &[(&str, char, CommandClass)] = &[
@@ -93,7 +96,25 @@ const LETTERS: &[(&str, char, CommandClass)] = &[
     ("clone", 'c', Execute),
     ("clone", 'u', Execute),
     ("rebase", 'i', Execute),
+    ("merge", 's', Execute),
+    ("rebase", 's', Execute),
+    ("pull", 's', Execute),
 ];
+
+/// Returns whether a subcommand with these arguments only shows what there is.
+fn only_shows(name: &str, arguments: &[&str]) -> bool {
+    match (name, arguments) {
+        ("branch" | "tag" | "remote" | "reflog", []) | ("stash", ["list" | "show", ..]) => true,
+        ("remote", ["-v" | "--verbose"] | ["get-url", _]) => true,
+        ("branch", [options @ ..]) => options
+            .iter()
+            .all(|option| ["-a", "-r", "-v", "-vv", "--list", "--all", "--show-current"].contains(option)),
+        ("tag", ["-l" | "--list", rest @ ..]) => rest.iter().all(|word| !word.starts_with('-')),
+        ("config", ["--get" | "--get-all" | "get", _] | ["--list" | "-l" | "list"]) => true,
+        ("reflog", ["show", rest @ ..]) => rest.iter().all(|word| !word.starts_with('-')),
+        _ => false,
+    }
+}
 
 /// Returns the words that follow the options before the subcommand, the subcommand first; None if these options are not known.
 pub(super) fn subcommand(words: &[Word]) -> Option<&[Word]> {
@@ -125,6 +146,10 @@ pub(super) fn classes(words: &[Word]) -> BTreeSet<CommandClass> {
     let Some((_, class)) = SUBCOMMANDS.iter().find(|(subcommand, _)| *subcommand == name) else {
         return BTreeSet::from([Execute]);
     };
+    let only: Option<Vec<&str>> = rest[1..].iter().map(Word::known).collect();
+    if only.is_some_and(|arguments| only_shows(name, &arguments)) {
+        return BTreeSet::from([Read]);
+    }
     let mut classes = BTreeSet::from([*class]);
     // These get files, too.
     if ["clone", "fetch", "pull"].contains(&name) {

@@ -24,14 +24,14 @@ const fn program(
 /// Programs and built-in commands that read and print, whatever their arguments.
 pub(super) const READERS: &[&str] = &[
     ":", "[", "arch", "b2sum", "base32", "base64", "basename", "break", "cat", "cd", "cksum", "cmp",
-    "column", "comm", "continue", "cut", "declare", "df", "diff", "diff3", "dirname", "dirs", "du", "echo",
-    "egrep", "exit", "expand", "export", "expr", "factor", "false", "fgrep", "fmt", "fold", "free",
-    "getconf", "getopts", "grep", "groups", "head", "hexdump", "id", "join", "jq", "local", "locale", "look",
-    "ls", "lsblk", "lscpu", "md5sum", "nl", "nproc", "numfmt", "od", "paste", "pgrep", "popd", "pr",
-    "printenv", "printf", "ps", "pushd", "pwd", "read", "readlink", "readonly", "realpath", "return", "rev",
-    "seq", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shift", "sleep", "stat",
-    "strings", "sum", "tac", "tail", "test", "times", "tr", "true", "tsort", "tty", "type", "typeset",
-    "umask", "uname", "unexpand", "unset", "uptime", "wait", "wc", "whereis", "which", "whoami", "zcat",
+    "column", "comm", "continue", "cut", "declare", "df", "diff", "dirname", "dirs", "du", "echo", "egrep",
+    "exit", "expand", "export", "expr", "factor", "false", "fgrep", "fmt", "fold", "free", "getconf",
+    "getopts", "grep", "groups", "head", "hexdump", "id", "join", "jq", "local", "locale", "look", "ls",
+    "lsblk", "lscpu", "md5sum", "nl", "nproc", "numfmt", "od", "paste", "pgrep", "popd", "pr", "printenv",
+    "printf", "ps", "pushd", "pwd", "read", "readlink", "readonly", "realpath", "return", "rev", "seq",
+    "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shift", "sleep", "stat", "strings",
+    "sum", "tac", "tail", "test", "times", "tr", "true", "tsort", "tty", "type", "typeset", "umask", "uname",
+    "unexpand", "unset", "uptime", "wait", "wc", "whereis", "which", "whoami", "zcat",
 ];
 
 /// Built-in commands that evaluate some of their arguments once more.
@@ -47,6 +47,7 @@ const FETCHERS: &[CommandClass] = &[Execute, Network];
 
 /// All other programs that something is known of.
 pub(super) const PROGRAMS: &[Program] = &[
+    program("diff3", &[Read], &[("--diff-program", Execute)]),
     program("date", &[Read], &[("-s", Write), ("--set", Write)]),
     program(
         "fd",
@@ -56,7 +57,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("file", &[Read], &[("-C", Write), ("--compile", Write)]),
     program("rg", &[Read], &[("--pre", Execute), ("--hostname-bin", Execute)]),
     program("sort", &[Read], &[("-o", Write), ("--output", Write), ("--compress-program", Execute)]),
-    program("tree", &[Read], &[("-o", Write)]),
+    program("tree", &[Read], &[("-o", Write), ("-R", Write)]),
     Program { name: "uniq", classes: &[Read], options: &[], operands: 1 },
     Program { name: "xxd", classes: &[Read], options: &[], operands: 1 },
     program("chgrp", &[Write], &[]),
@@ -118,6 +119,12 @@ pub(super) const PROGRAMS: &[Program] = &[
             ("--trace", Write),
             ("--trace-ascii", Write),
             ("--stderr", Write),
+            ("--etag-save", Write),
+            ("--hsts", Write),
+            ("--alt-svc", Write),
+            ("--libcurl", Write),
+            ("-w", Write),
+            ("--write-out", Write),
             ("--config", Execute),
             ("--engine", Execute),
         ],
@@ -127,12 +134,12 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("host", &[Network], &[]),
     program("nslookup", &[Network], &[]),
     program("ping", &[Network], &[]),
-    program("telnet", &[Network], &[]),
+    program("telnet", FETCHERS, &[]),
     program("whois", &[Network], &[]),
     program(
         "wget",
         &[Network, Write],
-        &[("--use-askpass", Execute), ("-e", Execute), ("--execute", Execute)],
+        &[("--use-askpass", Execute), ("-e", Execute), ("--execute", Execute), ("--config", Execute)],
     ),
     program("nc", FETCHERS, &[]),
     program("ncat", FETCHERS, &[]),

@@ -11,10 +11,11 @@ use brush_parser::ast::{
     CompoundList, ExtendedTestExpr, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline,
     RedirectList, SubshellCommand,
 };
-use brush_parser::word::{WordPiece, WordPieceWithSource};
+use brush_parser::word::{Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
 use brush_parser::{ParserOptions, SourceInfo, Token};
 
 use super::class::CommandClass;
+use super::literal;
 use super::simple::{SimpleCommand, Word};
 use super::variables::of_variable;
 
@@ -24,6 +25,10 @@ pub(super) const MAX_TEXT: usize = 32 << 10;
 const MAX_DEPTH: usize = 8;
 /// How many brackets are open at once at most, in words too.
 const MAX_BRACKETS: usize = 32;
+/// How many expansions `${…}` lie in each other at most: each level takes the grammar twenty times as long.
+const MAX_EXPANSIONS: usize = 2;
+/// How many words a test `[[ … ]]` has at most.
+const MAX_TEST: usize = 64;
 /// How many substitutions lie in each other at most.
 const MAX_LEVELS: usize = 8;
 /// How many commands a text has at most.
@@ -38,13 +43,26 @@ pub(super) enum ShellError {
     Syntax,
 }
 
+/// The shell that a text is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shell {
+    Bash,
+    /// Any other, which may read in another way what only bash has.
+    Posix,
+}
+
 /// Lists the commands of a shell text, those in substitutions included.
 ///
 /// # Errors
 ///
 /// Nothing is known of the text.
-pub(super) fn commands(text: &str) -> Result<Vec<SimpleCommand>, ShellError> {
-    let mut reader = Reader { commands: Vec::new(), levels: 0 };
+pub(super) fn commands(text: &str, shell: Shell) -> Result<Vec<SimpleCommand>, ShellError> {
+    let mut reader = Reader {
+        commands: Vec::new(),
+        levels: 0,
+        shell,
+        may_connect: text.contains("/dev/tcp") || text.contains("/dev/udp"),
+    };
     reader.program(text)?;
     Ok(reader.commands)
 }
@@ -53,6 +71,9 @@ struct Reader {
     commands: Vec<SimpleCommand>,
     /// How many substitutions lie around what is read.
     levels: usize,
+    shell: Shell,
+    /// Whether the text names one of the files to which bash connects.
+    may_connect: bool,
 }
 
 type Read<T = ()> = Result<T, ShellError>;
@@ -60,10 +81,24 @@ type Read<T = ()> = Result<T, ShellError>;
 impl Reader {
     fn program(&mut self, text: &str) -> Read {
         // Characters that no shell text has: bash stops at the first, or drops it.
-        if text.contains(['\0', '\r']) {
+        if text.contains(['\0', '\r'])
+            || text.contains("${ ")
+            || text.contains("${|")
+            || text.contains("${\t")
+            || text.contains("${\n")
+        {
             return Err(ShellError::Syntax);
         }
-        if text.len() > MAX_TEXT || self.levels > MAX_LEVELS || opened(text) > MAX_BRACKETS {
+        if self.shell == Shell::Posix && is_of_bash(text) {
+            return Err(ShellError::Syntax);
+        }
+        let literal = literal::without_documents(text);
+        let text = literal.as_ref();
+        if text.len() > MAX_TEXT
+            || self.levels > MAX_LEVELS
+            || opened(text) > MAX_BRACKETS
+            || expansions(text) > MAX_EXPANSIONS
+        {
             return Err(ShellError::TooLarge);
         }
         let tokens = brush_parser::uncached_tokenize_str(text, &ParserOptions::default().tokenizer_options());
@@ -75,6 +110,16 @@ impl Reader {
             self.list(list)?;
         }
         Ok(())
+    }
+
+    /// Returns what opening a file for a redirection does.
+    fn opened_file(&self, file: &Word, written: Option<CommandClass>) -> BTreeSet<CommandClass> {
+        let mut classes = opened_file(file, written);
+        // It may be one of those to which bash connects.
+        if self.may_connect && file.known().is_none() {
+            classes.insert(CommandClass::Network);
+        }
+        classes
     }
 
     fn add(&mut self, command: SimpleCommand) -> Read {
@@ -167,7 +212,11 @@ impl Reader {
         let mut operand = |word: &brush_parser::ast::Word| {
             // What is compared as a number is evaluated once more.
             let is_evaluated = may_substitute(&word.value) && word.value.contains('\'');
-            if is_evaluated { Err(ShellError::Syntax) } else { self.word(&word.value).map(drop) }
+            if is_evaluated || assigns(&word.value) {
+                Err(ShellError::Syntax)
+            } else {
+                self.word(&word.value).map(drop)
+            }
         };
         match test {
             ExtendedTestExpr::UnaryTest(_, word) => operand(word),
@@ -252,16 +301,21 @@ impl Reader {
         let (kind, target) = match redirect {
             IoRedirect::File(_, kind, target) => (kind, target),
             IoRedirect::HereDocument(_, document) => {
-                // Quotes mean nothing in it, and everything to whoever reads words.
-                let is_run = document.requires_expansion && may_substitute(&document.doc.value);
-                return if is_run { Err(ShellError::Syntax) } else { Ok(BTreeSet::new()) };
+                // Quotes mean nothing in it, and everything to whoever reads words. And a line that is joined with the next may be its end.
+                let body = &document.doc.value;
+                let is_run = document.requires_expansion && (may_substitute(body) || body.contains("\\\n"));
+                let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+                let end = document.here_end.value.trim_start_matches('\\').trim_matches(['\'', '"']);
+                let is_plain_end = !end.is_empty() && end.bytes().all(is_plain);
+                return if is_run || !is_plain_end { Err(ShellError::Syntax) } else { Ok(BTreeSet::new()) };
             }
             IoRedirect::HereString(_, word) => {
                 self.word(&word.value)?;
                 return Ok(BTreeSet::new());
             }
             IoRedirect::OutputAndError(word, _) => {
-                return Ok(opened_file(&self.word(&word.value)?, Some(CommandClass::Write)));
+                let word = self.word(&word.value)?;
+                return Ok(self.opened_file(&word, Some(CommandClass::Write)));
             }
         };
         let written = match kind {
@@ -269,13 +323,16 @@ impl Reader {
             _ => Some(CommandClass::Write),
         };
         match target {
-            IoFileRedirectTarget::Filename(word) => Ok(opened_file(&self.word(&word.value)?, written)),
+            IoFileRedirectTarget::Filename(word) => {
+                let word = self.word(&word.value)?;
+                Ok(self.opened_file(&word, written))
+            }
             IoFileRedirectTarget::Duplicate(word) => {
                 let word = self.word(&word.value)?;
                 let is_descriptor =
                     |text: &str| text.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit());
                 let is_file = !word.known().is_some_and(is_descriptor);
-                Ok(if is_file { opened_file(&word, written) } else { BTreeSet::new() })
+                Ok(if is_file { self.opened_file(&word, written) } else { BTreeSet::new() })
             }
             IoFileRedirectTarget::Fd(_) => Ok(BTreeSet::new()),
             IoFileRedirectTarget::ProcessSubstitution(_, SubshellCommand(list)) => {
@@ -298,10 +355,25 @@ impl Reader {
 
     /// Adds what pieces say to what is known of a word, if all of it is.
     fn pieces(&mut self, pieces: &[WordPieceWithSource], quoted: Quoted, known: &mut Option<String>) -> Read {
+        // What the grammar takes for text comes in parts.
+        let mut run = String::new();
         for WordPieceWithSource { piece, .. } in pieces {
             match piece {
-                WordPiece::Text(text) if quoted == Quoted::No && text.contains(['*', '?', '[', '{', '(']) => {
+                WordPiece::Text(text) => run.push_str(text),
+                _ => run.clear(),
+            }
+            if is_missed(&run, quoted) {
+                return Err(ShellError::Syntax);
+            }
+            match piece {
+                WordPiece::Text(text) if quoted == Quoted::No && is_expanded(text) => {
                     *known = None;
+                }
+                WordPiece::SingleQuotedText(text) | WordPiece::AnsiCQuotedText(text)
+                    if text.contains('[') && may_substitute(text) =>
+                {
+                    // As a subscript, it would be evaluated once more.
+                    return Err(ShellError::Syntax);
                 }
                 // What the escapes mean is not worked out.
                 WordPiece::AnsiCQuotedText(text) if text.contains('\\') => *known = None,
@@ -312,6 +384,11 @@ impl Reader {
                 }
                 WordPiece::EscapeSequence(text) => {
                     add(known, text.strip_prefix('\\').unwrap_or(text).trim_start_matches('\n'));
+                }
+                WordPiece::TildePrefix(user)
+                    if !user.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.+-".contains(&b)) =>
+                {
+                    return Err(ShellError::Syntax);
                 }
                 WordPiece::TildePrefix(user) => {
                     add(known, "~");
@@ -331,19 +408,33 @@ impl Reader {
                 WordPiece::BackquotedCommandSubstitution(_) => return Err(ShellError::Syntax),
                 WordPiece::ParameterExpansion(expansion) => {
                     *known = None;
-                    if may_substitute(&format!("{expansion:?}")) {
-                        return Err(ShellError::Syntax);
-                    }
+                    self.expansion(expansion)?;
                 }
                 WordPiece::ArithmeticExpression(expression) => {
                     *known = None;
-                    if may_substitute(&expression.value) {
+                    if may_substitute(&expression.value) || assigns(&expression.value) {
                         return Err(ShellError::Syntax);
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Reads an expansion of a variable. Nothing is known of one that is evaluated once more, as `${!x}` and `${x@P}` are.
+    fn expansion(&mut self, expansion: &ParameterExpr) -> Read {
+        let shown = format!("{expansion:?}");
+        let again = shown.contains("indirect: true") || matches!(expansion, ParameterExpr::Transform { .. });
+        if again || may_substitute(&shown) {
+            return Err(ShellError::Syntax);
+        }
+        match expansion {
+            ParameterExpr::AssignDefaultValues { parameter: Parameter::Named(name), .. } => {
+                self.assigned(name)
+            }
+            ParameterExpr::AssignDefaultValues { .. } => Err(ShellError::Syntax),
+            _ => Ok(()),
+        }
     }
 
     fn substituted(&mut self, text: &str) -> Read {
@@ -380,6 +471,46 @@ pub(super) fn may_substitute(text: &str) -> bool {
     text.contains("$(") || text.contains('`') || text.contains("<(") || text.contains(">(")
 }
 
+/// Returns whether unquoted text may become other words: names of files, or what is in braces. `{}` is itself.
+fn is_expanded(text: &str) -> bool {
+    text.contains(['*', '?', '[', '(']) || text.replace("{}", "").contains('{')
+}
+
+/// Returns whether the grammar has taken for text what a shell substitutes.
+fn is_missed(text: &str, quoted: Quoted) -> bool {
+    let of_processes = || quoted == Quoted::No && (text.contains("<(") || text.contains(">("));
+    text.contains("$(") || text.contains('`') || text.contains("${") || of_processes()
+}
+
+/// Returns whether a text for another shell than bash has what only bash has, or what shells read in several ways.
+fn is_of_bash(text: &str) -> bool {
+    let quoted = |expansion: &str| {
+        let inner = expansion.split('}').next().unwrap_or(expansion);
+        inner.contains(['\'', '"', '`'])
+    };
+    ["&>", "[[", "$'", "$\"", "<(", ">(", "|&", "((", "<<<"].iter().any(|only| text.contains(only))
+        || text.split("${").skip(1).any(quoted)
+}
+
+/// Returns whether arithmetic may assign a variable that is obeyed: names of those are in capitals.
+fn assigns(text: &str) -> bool {
+    text.contains('=') && text.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
+/// Counts how many expansions are open at once at most, in quotes too.
+fn expansions(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for (position, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' if text[..position].ends_with('$') => open += 1,
+            b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
 /// Returns what opening a file for a redirection does.
 fn opened_file(file: &Word, written: Option<CommandClass>) -> BTreeSet<CommandClass> {
     let Some(path) = file.known() else { return written.into_iter().collect() };
@@ -410,6 +541,7 @@ fn opened(text: &str) -> usize {
 fn check_depth(tokens: &[Token]) -> Read {
     let mut open: Vec<&str> = Vec::new();
     let mut begins = true;
+    let mut tested = 0;
     for (position, token) in tokens.iter().enumerate() {
         let text = token.to_str();
         if is_operator(Some(token), "(") && is_operator(tokens.get(position + 1), "(") {
@@ -417,6 +549,10 @@ fn check_depth(tokens: &[Token]) -> Read {
         }
         let is_word = matches!(token, Token::Word(..));
         let in_test = open.last() == Some(&"[[");
+        tested = if in_test { tested + 1 } else { 0 };
+        if tested > MAX_TEST {
+            return Err(ShellError::TooLarge);
+        }
         match text {
             "]]" if in_test => {
                 open.pop();

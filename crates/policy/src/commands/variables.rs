@@ -1,21 +1,29 @@
 //! What assigning a variable does.
 
 use super::class::CommandClass;
+use crate::variables;
 
-/// Variables in capitals that change nothing but what is printed.
-const HARMLESS: &[&str] = &[
-    "CI", "CLICOLOR", "COLUMNS", "DEBIAN_FRONTEND", "FORCE_COLOR", "LANG", "LANGUAGE", "LINES", "NO_COLOR",
-    "OLDPWD", "REPLY", "TERM", "TZ",
-];
+/// How the names of variables begin that a shell, its loader or git obeys, whatever follows.
+const OBEYED: &[&str] = &["BASH", "DYLD_", "GIT_", "LD_", "PYTHON", "PERL", "RUBY", "NODE_"];
 
-/// Variables of other letters that programs or the shell obey.
-const OBEYED: &[&str] = &["all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy"];
+/// Other variables that the shell obeys.
+const OF_SHELL: &[&str] =
+    &["CDPATH", "ENV", "EXECIGNORE", "FPATH", "GLOBIGNORE", "PATH", "PS0", "PS1", "PS2", "PS4", "SHELL"];
 
-/// Returns what assigning a variable does, if that is more than nothing. In lower case variables are the script's own, and in capitals
-/// programs obey them, as the linker does `LD_PRELOAD` and the shell `PATH`.
+/// Returns what assigning a variable does, if that is more than nothing: a program may load or run what it names. `IFS` is none of them: how
+/// words are split that are not known changes nothing of what is known.
 pub(super) fn of_variable(name: &str) -> Option<CommandClass> {
     let name = name.trim_end_matches('+');
-    let is_own = name.bytes().any(|byte| byte.is_ascii_lowercase()) && !OBEYED.contains(&name);
-    let is_harmless = is_own || HARMLESS.contains(&name) || name.starts_with("LC_") || name == "_";
-    (!is_harmless).then_some(CommandClass::Execute)
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_name = !name.is_empty()
+        && name.bytes().all(is_plain)
+        && !name.starts_with(|first: char| first.is_ascii_digit());
+    // The proxies have names in lower case, too.
+    let upper = name.to_ascii_uppercase();
+    let is_obeyed = OBEYED.iter().any(|beginning| name.starts_with(beginning))
+        || OF_SHELL.contains(&name)
+        || upper.ends_with("_PROXY")
+        || (name != "IFS" && variables::kind(name).is_some());
+    (!is_name || is_obeyed).then_some(CommandClass::Execute)
 }
