@@ -14,12 +14,15 @@ pub(crate) struct HookArgs {
     /// The shell in the sandbox that gets the command with `-c`
     #[arg(long, value_name = "PROGRAM", default_value = "bash")]
     pub(crate) shell: String,
+    /// Answer in this process; the hook starts this by itself
+    #[arg(long, hide = true)]
+    pub(crate) answer: bool,
 }
 
 /// An agent that runs hooks before it uses a tool.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum HookAgent {
-    /// Claude Code, for the tool Bash
+    /// Claude Code, for the tools Bash and Monitor
     ClaudeCode,
     /// Codex, for the tool Bash; it cannot ask a person, so what is to be asked is denied
     Codex,

@@ -2,16 +2,18 @@
 //!
 //! The agent itself runs on the host. What its model asks for does not: the answer replaces the command by one that runs it in the sandbox
 //! of the session. Agents run a command as it is if their hook fails in whatever way but by exit code 2 or a denial, so every error
-//! becomes a denial.
+//! becomes a denial: a process of its own reads the call, and whatever becomes of that, this one answers in time.
 
 use std::ffi::OsStr;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use policy::commands::CommandVerdict;
+use policy::commands::{CommandVerdict, Shell};
 use policy::plan::Plan;
 use policy::query::{Approval, Denial};
 use policy::rules::verdict::Decision;
@@ -34,8 +36,14 @@ use crate::ui::Ui;
 const MAX_CALL: u64 = 4 << 20;
 /// How long the sandbox of a session stays without a command, unless configured. Nobody says when a session has ended.
 const IDLE: Duration = Duration::from_secs(30 * 60);
+/// How long an answer may take. Agents wait for a minute at least.
+const PATIENCE: Duration = Duration::from_secs(50);
+/// The longest command, in bytes: one argument of a program is no longer than 128 KiB, quotes included.
+const MAX_COMMAND: usize = 100 << 10;
+/// The event that is answered.
+const EVENT: &str = "PreToolUse";
 /// How long another call of the session may take to make the sandbox.
-const MAKING: Duration = Duration::from_secs(60);
+const MAKING: Duration = Duration::from_secs(30);
 
 /// What an agent says of a call. It says more, which concerns nobody here.
 #[derive(Deserialize)]
@@ -62,11 +70,58 @@ enum Answer {
 }
 
 pub(crate) fn hook(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
+    if args.answer {
+        return answer_here(ui, args);
+    }
+    let said = answer_of_child().unwrap_or_else(|why| {
+        let denied = Answer::Deny(format!("the sandbox of this session cannot be used: {why}"));
+        denied.said(args.agent, EVENT, Map::new())
+    });
+    // Whatever else keeps the answer from the agent, this code does as well.
+    Ok(if ui.json_line(&said).is_ok() { ExitCode::Success } else { ExitCode::Usage })
+}
+
+/// Has a process of its own answer the call on standard input.
+///
+/// # Errors
+///
+/// Why there is no answer.
+fn answer_of_child() -> Result<Value, String> {
+    let call = read_input().map_err(|error| format!("{:#}", error.cause))?;
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let mut child = Command::new(program);
+    child.args(std::env::args_os().skip(1)).arg("--answer").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.spawn().map_err(|error| format!("cannot start this program: {error}"))?;
+    let (mut stdin, mut stdout) = (child.stdin.take(), child.stdout.take());
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        // One that has ended takes no more, and has said why.
+        let _ = stdin.take().map(|mut stdin| stdin.write_all(&call));
+        let mut said = Vec::new();
+        let read = stdout.take().map(|mut stdout| stdout.read_to_end(&mut said));
+        let _ = sender.send(read.is_some_and(|read| read.is_ok()).then_some(said));
+    });
+    let said = receiver.recv_timeout(PATIENCE);
+    if said.is_err() {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    match said {
+        Err(_) => Err(format!("there was no answer in {} seconds", PATIENCE.as_secs())),
+        Ok(Some(said)) if status.success() => {
+            serde_json::from_slice(&said).map_err(|error| format!("the answer cannot be read: {error}"))
+        }
+        Ok(_) => Err(format!("the process that was to answer has ended with {status}")),
+    }
+}
+
+/// Answers the call on standard input.
+fn answer_here(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
     let agent = args.agent;
     let read = read();
     let (event, input) = match &read {
         Ok(call) => (call.hook_event_name.clone(), call.tool_input.clone()),
-        Err(_) => ("PreToolUse".to_owned(), Map::new()),
+        Err(_) => (EVENT.to_owned(), Map::new()),
     };
     let answered = read.and_then(|call| answer(ui, &call, args));
     let answer = answered.unwrap_or_else(|error| {
@@ -81,7 +136,7 @@ pub(crate) fn hook(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::Success)
 }
 
-fn read() -> Result<Call, CommandError> {
+fn read_input() -> Result<Vec<u8>, CommandError> {
     let mut text = Vec::new();
     let length = std::io::stdin().take(MAX_CALL + 1).read_to_end(&mut text);
     length.context("cannot read the call on standard input")?;
@@ -89,24 +144,45 @@ fn read() -> Result<Call, CommandError> {
         let message = format!("the call on standard input is longer than {MAX_CALL} bytes");
         return Err(CommandError::message(Code::UsageInvalid, message));
     }
+    Ok(text)
+}
+
+fn read() -> Result<Call, CommandError> {
+    let text = read_input()?;
     let call = serde_json::from_slice(&text);
     call.context("what stands on standard input is no call of a hook")
         .map_err(|error| CommandError::new(Code::UsageInvalid, error))
 }
 
 fn answer(ui: &Ui, call: &Call, mut args: HookArgs) -> Result<Answer, CommandError> {
-    if call.hook_event_name != "PreToolUse" || call.tool_name != "Bash" {
-        return Ok(Answer::Nothing);
+    let command = call.tool_input.get("command").and_then(Value::as_str);
+    match call.tool_name.as_str() {
+        _ if call.hook_event_name != EVENT => return Ok(Answer::Nothing),
+        "Bash" | "Monitor" => {}
+        // A patch, or whatever a server of MCP takes.
+        tool if tool == "apply_patch" || tool.starts_with("mcp__") || command.is_none() => {
+            return Ok(Answer::Nothing);
+        }
+        tool => {
+            let tool = escape::line(tool);
+            return Ok(Answer::Deny(format!("nothing is known of the tool {tool}, which takes a `command`")));
+        }
     }
-    let Some(text) = call.tool_input.get("command").and_then(Value::as_str) else {
+    let Some(text) = command else {
         return Ok(Answer::Deny("the call of the shell tool has no `command`".to_owned()));
     };
+    if text.len() > MAX_COMMAND || text.contains('\0') {
+        return Ok(Answer::Deny(format!(
+            "the command is longer than {MAX_COMMAND} bytes, or has a NUL character"
+        )));
+    }
     // As for the MCP server: nothing of it needs root.
     let mut context = Context::gather_as_caller()?;
     args.request.name = Some(name(args.agent, &call.session_id)?);
     let mut loaded = load::plan(ui, &context, &args.request, Vec::new(), &mut |_| ())?;
     loaded.plan.lifecycle.idle_timeout.get_or_insert(IDLE);
-    let verdict = loaded.plan.commands.decide(text);
+    let shell = if args.shell.rsplit('/').next() == Some("bash") { Shell::Bash } else { Shell::Posix };
+    let verdict = loaded.plan.commands.decide(text, shell);
     if let Some(denied) = denied(args.agent, &verdict) {
         return Ok(Answer::Deny(denied.to_string()));
     }
@@ -162,7 +238,8 @@ fn name(agent: HookAgent, session: &str) -> Result<String, CommandError> {
         HookAgent::Codex => "codex",
     };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    if session.is_empty() || session.len() > 48 || !session.bytes().all(is_plain) {
+    let begins = session.starts_with(|first: char| first.is_ascii_alphanumeric());
+    if !begins || session.len() > 48 || !session.bytes().all(is_plain) {
         let message = format!("`session_id`: \"{}\" cannot name a sandbox", escape::line(session));
         return Err(CommandError::message(Code::UsageInvalid, message));
     }

@@ -143,9 +143,36 @@ fn whatever_fails_is_a_denial() {
     place.write("workspace/sandbox.toml", "commands = 5\n");
     let (decision, why) = decided(&place, "codex", "true");
     assert!(decision == "deny" && why.contains("commands"), "{why}");
+    fs::remove_file(place.workspace().join("sandbox.toml")).unwrap();
+    // A tool that nobody knows could run its command on the host.
+    let mut unknown = call(&place, "true");
+    unknown["tool_name"] = json!("PowerShell");
+    let answered = answer(&place, "claude-code", &unknown);
+    assert_eq!(answered["hookSpecificOutput"]["permissionDecision"], "deny", "{answered}");
+    let mut monitor = call(&place, "true");
+    monitor["tool_name"] = json!("Monitor");
+    let answered = answer(&place, "claude-code", &monitor);
+    assert_eq!(answered["hookSpecificOutput"]["permissionDecision"], "allow", "{answered}");
+    ours(&place, &["rm", "--force", "claude-code-s-1"]);
+    // Texts that a grammar may read for years, or with more stack than there is.
+    for text in [
+        format!("[[ {}a ]]; true", "! ".repeat(4000)),
+        format!("echo {}1{}; true", "${x[".repeat(8), "]}".repeat(8)),
+        format!("echo {}", "x".repeat(101 << 10)),
+    ] {
+        let (decision, why) = decided(&place, "codex", &text);
+        assert!(decision == "allow" || !why.is_empty(), "{decision}: {why}");
+    }
+    ours(&place, &["rm", "--force", "codex-s-1"]);
+    // An answer that nobody gets is no permission either.
+    let program = place.path("sandboxctl");
+    let mut deaf = place.outside(&[program.to_str().unwrap(), "hook", "codex"]);
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    assert_eq!(deaf.stdout(full).status().unwrap().code(), Some(2));
     // Other tools and events are none of its business.
     let mut other = call(&place, "true");
     other["tool_name"] = json!("Read");
+    other["tool_input"] = json!({ "file_path": "/etc/hosts" });
     assert_eq!(answer(&place, "claude-code", &other), json!({}));
     let mut after = call(&place, "true");
     after["hook_event_name"] = json!("PostToolUse");
