@@ -43,20 +43,19 @@ check: ## Formatting, lints, licences, generated pages, rules of style, seeds of
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items --quiet
 	@$(MAKE) --no-print-directory deny
-	cargo test --locked --quiet -p policy --test config_files generated_files_are_fresh
-	cargo test --locked --quiet -p policy --lib the_page_of_tools
-	cargo test --locked --quiet -p mcp --test reference
-	cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
+	@# Of the whole workspace, or crates would be built again with fewer features.
+	cargo test --locked --quiet --workspace --test config_files --test reference --bin sandboxctl --lib -- \
+		generated_files_are_fresh the_page_of_tools the_command_reference_is_fresh the_tools_in_the_documentation_are_fresh
 	tests/style
 	tests/fuzz seeds
 	tests/workflows
 	@$(MAKE) --no-print-directory docs
 
 msrv: ## Build with the oldest Rust that is supported
-	CARGO_TARGET_DIR=$(TARGET_DIR)/msrv tests/debian cargo check --locked --workspace --all-targets
+	CARGO_TARGET_DIR=$(TARGET_DIR)/msrv tests/debian cargo check --locked --workspace
 
 docs: ## Run the commands of README.md and docs/, and compare what they print
-	cargo build --locked --quiet -p sandboxctl
+	cargo build --locked --quiet --workspace --bins
 	tests/docs $(TARGET_DIR)/debug/sandboxctl
 	@$(TARGET_DIR)/debug/sandboxctl config validate sandbox.toml | grep 'needs no trust'
 	@$(TARGET_DIR)/debug/sandboxctl config validate examples/demo/sandbox.toml | grep 'needs no trust'

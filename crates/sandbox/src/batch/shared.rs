@@ -431,8 +431,7 @@ mod tests {
     #[should_panic(expected = "of the function")]
     fn a_panic_comes_out_where_results_are_taken() {
         let (queue, batch) = Batch::new(limits(1, 9), |_| -> (Ending, ()) { panic!("of the function") });
-        queue.submit(task("a")).unwrap();
-        queue.submit(task("b")).unwrap();
+        queue.submit_all(vec![task("a"), task("b")]).unwrap();
         for finished in batch {
             assert!(matches!(finished.end, TaskEnd::Cancelled));
         }
