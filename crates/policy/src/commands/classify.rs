@@ -197,7 +197,7 @@ fn of_sed(arguments: &[Word]) -> BTreeSet<CommandClass> {
 
 /// Returns whether a command of sed is one that prints, deletes or replaces lines, and neither writes nor runs anything.
 fn is_plain_sed(script: &str) -> bool {
-    if script.split('s').next().is_some_and(|address| address.contains('\\')) || script.starts_with("\\") {
+    if script.split('s').next().is_some_and(|address| address.contains('\\')) || script.starts_with('\\') {
         return false;
     }
     let address = |byte: char| byte.is_ascii_digit() || matches!(byte, ',' | '$' | '+' | '~' | '!' | ' ');

@@ -103,15 +103,16 @@ const LETTERS: &[(&str, char, CommandClass)] = &[
 
 /// Returns whether a subcommand with these arguments only shows what there is.
 fn only_shows(name: &str, arguments: &[&str]) -> bool {
+    let none_is_an_option = |words: &[&str]| words.iter().all(|word| !word.starts_with('-'));
     match (name, arguments) {
-        ("branch" | "tag" | "remote" | "reflog", []) | ("stash", ["list" | "show", ..]) => true,
-        ("remote", ["-v" | "--verbose"] | ["get-url", _]) => true,
-        ("branch", [options @ ..]) => options
+        ("branch" | "tag" | "remote" | "reflog", [])
+        | ("stash", ["list" | "show", ..])
+        | ("remote", ["-v" | "--verbose"] | ["get-url", _])
+        | ("config", ["--get" | "--get-all" | "get", _] | ["--list" | "-l" | "list"]) => true,
+        ("branch", options) => options
             .iter()
             .all(|option| ["-a", "-r", "-v", "-vv", "--list", "--all", "--show-current"].contains(option)),
-        ("tag", ["-l" | "--list", rest @ ..]) => rest.iter().all(|word| !word.starts_with('-')),
-        ("config", ["--get" | "--get-all" | "get", _] | ["--list" | "-l" | "list"]) => true,
-        ("reflog", ["show", rest @ ..]) => rest.iter().all(|word| !word.starts_with('-')),
+        ("tag", ["-l" | "--list", rest @ ..]) | ("reflog", ["show", rest @ ..]) => none_is_an_option(rest),
         _ => false,
     }
 }

@@ -100,13 +100,12 @@ pub(super) fn wrapped(program: &str, command: &SimpleCommand) -> Wrapped {
                 let words = [&command.words[..1], rest].concat();
                 Wrapped::Only(vec![SimpleCommand { words, classes: command.classes.clone() }])
             }
-            Some(_) => Wrapped::Nothing,
             // With options that are not known it may be any subcommand.
             None if !arguments.is_empty() => {
                 let words = vec![command.words[0].clone(), Word::Unknown];
                 Wrapped::Also(vec![SimpleCommand { words, ..SimpleCommand::default() }])
             }
-            None => Wrapped::Nothing,
+            Some(_) | None => Wrapped::Nothing,
         },
         _ => match SHELLS.iter().find(|(name, _)| *name == program) {
             Some((_, shell)) => of_shell(arguments, *shell),
@@ -133,7 +132,7 @@ fn behind(words: &[Word], wrapper: &Wrapper) -> Option<SimpleCommand> {
             }
             _ if wrapper.flags.contains(&word) => &rest[1..],
             _ if wrapper.with_value.contains(&word) => rest.get(2..)?,
-            _ if wrapper.with_value.iter().any(|option| is_joined(&option)) => &rest[1..],
+            _ if wrapper.with_value.iter().any(is_joined) => &rest[1..],
             // As `nice -5` takes it.
             _ if wrapper.name == "nice"
                 && word.strip_prefix('-').is_some_and(|n| n.parse::<i8>().is_ok()) =>
