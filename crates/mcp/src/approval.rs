@@ -199,9 +199,10 @@ mod tests {
     fn asked(script: Script) -> String {
         let (network, execute) = (Decision::Ask, Decision::Ask);
         let rules = CommandRules { network, execute, ..CommandRules::default() };
-        let verdict = decide(&rules, &script);
+        let wanted = wanted(script);
+        let verdict = decide(&rules, &wanted);
         assert_eq!(verdict.decision, Decision::Ask);
-        message(&verdict, &wanted(script), "work")
+        message(&verdict, &wanted, "work")
     }
 
     #[test]
