@@ -73,9 +73,9 @@ advisories: ## Fetch the database of known flaws, and check the dependencies
 generate: ## Regenerate the reference pages, the JSON Schema and the code map
 	cargo run --locked --quiet -p policy --example generate -- docs
 	tests/code-map --write
-	GENERATE=1 cargo test --locked --quiet -p policy --lib the_page_of_tools
-	GENERATE=1 cargo test --locked --quiet -p mcp --test reference
-	GENERATE=1 cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
+	GENERATE=1 cargo test --locked --quiet --workspace --lib the_page_of_tools
+	GENERATE=1 cargo test --locked --quiet --workspace --test reference
+	GENERATE=1 cargo test --locked --quiet --workspace --bin sandboxctl the_command_reference_is_fresh
 
 bench: ## Measure against the peers that are installed; SAVE=1 keeps the table in bench/results
 	@tests/setup cargo cc python3 bwrap readelf
