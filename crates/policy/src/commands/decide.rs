@@ -215,16 +215,18 @@ impl fmt::Display for CommandReason {
             }
             Self::PerhapsRule { name, pattern, reason } => write!(
                 f,
-                "the rule `{name}` is about `{pattern}`{}, and words of the command are not known before it runs: write them out",
+                "the rule `{name}` about `{pattern}`{} may be about it, because words of it are not known before it runs (write them out)",
                 because(reason)
             ),
             Self::Class { class } => {
                 write!(f, "`[commands] {class}` is about commands that {}", class.what_they_do())
             }
-            Self::Unreadable { why } => write!(
-                f,
-                "{why}, so every rule that asks or denies may be about it, and `[commands] execute` is: write it as plain commands"
-            ),
+            Self::Unreadable { why } => {
+                write!(
+                    f,
+                    "`[commands]` takes it for any command, because it {why} (write it as plain commands)"
+                )
+            }
         }
     }
 }

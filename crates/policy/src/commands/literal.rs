@@ -17,7 +17,7 @@ pub(super) fn without_documents(text: &str) -> Cow<'_, str> {
 
 /// Returns what follows a document, if it is one for certain: no quote, remark or other document before it is open there.
 fn document<'a>(before: &str, after: &'a str) -> Option<&'a str> {
-    if before.contains(['#', '`', '$', '\\']) || before.contains("<<") || before.contains("$'") {
+    if before.contains(['#', '`', '$', '\\']) || before.contains("<<") {
         return None;
     }
     let mut quote = None;

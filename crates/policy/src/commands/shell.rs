@@ -37,9 +37,9 @@ const MAX_COMMANDS: usize = 512;
 /// Why a text is not taken apart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum ShellError {
-    #[error("it is longer than {MAX_TEXT} bytes, or its commands lie too deep in each other")]
+    #[error("is longer than {MAX_TEXT} bytes, or its commands lie too deep in each other")]
     TooLarge,
-    #[error("it is no shell text that can be read")]
+    #[error("is no shell text that can be taken apart")]
     Syntax,
 }
 
@@ -80,6 +80,9 @@ type Read<T = ()> = Result<T, ShellError>;
 
 impl Reader {
     fn program(&mut self, text: &str) -> Read {
+        if text.len() > MAX_TEXT {
+            return Err(ShellError::TooLarge);
+        }
         // Characters that no shell text has: bash stops at the first, or drops it.
         if text.contains(['\0', '\r'])
             || text.contains("${ ")
@@ -94,11 +97,7 @@ impl Reader {
         }
         let literal = literal::without_documents(text);
         let text = literal.as_ref();
-        if text.len() > MAX_TEXT
-            || self.levels > MAX_LEVELS
-            || opened(text) > MAX_BRACKETS
-            || expansions(text) > MAX_EXPANSIONS
-        {
+        if self.levels > MAX_LEVELS || opened(text) > MAX_BRACKETS || expansions(text) > MAX_EXPANSIONS {
             return Err(ShellError::TooLarge);
         }
         let tokens = brush_parser::uncached_tokenize_str(text, &ParserOptions::default().tokenizer_options());
@@ -234,13 +233,17 @@ impl Reader {
             CommandPrefixOrSuffixItem::IoRedirect(redirect) => {
                 let classes = self.redirect(redirect)?;
                 command.classes.extend(classes);
+                command.put_around(&redirect.to_string());
             }
             CommandPrefixOrSuffixItem::Word(word) => {
                 let word = self.word(&word.value)?;
                 command.words.push(word);
             }
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => match place {
-                Place::Before => command.classes.extend(self.assignment(assignment)?),
+                Place::Before => {
+                    command.classes.extend(self.assignment(assignment)?);
+                    command.put_around(&word.value);
+                }
                 Place::Behind => {
                     self.assignment(assignment)?;
                     let word = self.word(&word.value)?;
@@ -280,8 +283,12 @@ impl Reader {
         match of_variable(name) {
             None => Ok(()),
             Some(class) => {
-                let words = vec![Word::Known(format!("{name}=…"))];
-                self.add(SimpleCommand { words, classes: BTreeSet::from([class]) })
+                let around = format!("{name}=…");
+                self.add(SimpleCommand {
+                    classes: BTreeSet::from([class]),
+                    around,
+                    ..SimpleCommand::default()
+                })
             }
         }
     }
@@ -290,7 +297,8 @@ impl Reader {
         for redirect in redirects.iter().flat_map(|list| &list.0) {
             let classes = self.redirect(redirect)?;
             if !classes.is_empty() {
-                self.add(SimpleCommand { words: vec![Word::Known(redirect.to_string())], classes })?;
+                let around = redirect.to_string();
+                self.add(SimpleCommand { classes, around, ..SimpleCommand::default() })?;
             }
         }
         Ok(())

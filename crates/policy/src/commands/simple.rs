@@ -11,6 +11,8 @@ pub(super) struct SimpleCommand {
     pub(super) words: Vec<Word>,
     /// What the text around the command does in its place: redirections, variables that are set for it.
     pub(super) classes: BTreeSet<CommandClass>,
+    /// These, as they are written.
+    pub(super) around: String,
 }
 
 /// One word of a command.
@@ -34,11 +36,22 @@ impl Word {
 impl SimpleCommand {
     /// Returns a command of which nothing is known.
     pub(super) fn unknown() -> Self {
-        Self { words: vec![Word::Unknown], classes: BTreeSet::new() }
+        Self { words: vec![Word::Unknown], ..Self::default() }
+    }
+
+    /// Adds a redirection or a variable.
+    pub(super) fn put_around(&mut self, text: &str) {
+        if !self.around.is_empty() {
+            self.around.push(' ');
+        }
+        self.around.push_str(text);
     }
 
     /// Writes the command as a person reads it, `…` for what is not known.
     pub(super) fn shown(&self) -> String {
+        if self.words.is_empty() {
+            return self.around.clone();
+        }
         let words: Vec<_> = self.words.iter().map(|word| word.known().unwrap_or("…")).collect();
         words.join(" ")
     }

@@ -98,7 +98,7 @@ pub(super) fn wrapped(program: &str, command: &SimpleCommand) -> Wrapped {
             // A rule names `git push`, and `git -C directory push` is one.
             Some(rest) if rest.len() < arguments.len() => {
                 let words = [&command.words[..1], rest].concat();
-                Wrapped::Only(vec![SimpleCommand { words, classes: command.classes.clone() }])
+                Wrapped::Only(vec![SimpleCommand { words, ..command.clone() }])
             }
             // With options that are not known it may be any subcommand.
             None if !arguments.is_empty() => {

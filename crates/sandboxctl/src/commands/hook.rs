@@ -278,8 +278,12 @@ fn ensure(ui: &Ui, context: &mut Context, loaded: Loaded) -> Result<(), CommandE
                 match found.phase {
                     Phase::Running => return Ok(()),
                     Phase::Stopped => {
-                        create::restart(ui, context, &found)?;
-                        return Ok(());
+                        let made = create::restart(ui, context, &found);
+                        context.env.clone_from(&env);
+                        match made {
+                            Ok(_) => return Ok(()),
+                            Err(error) => error,
+                        }
                     }
                     phase => SandboxError::Phase { name: plan.name.clone(), phase, action: "be used" }.into(),
                 }

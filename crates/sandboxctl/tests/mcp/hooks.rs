@@ -183,13 +183,18 @@ fn whatever_fails_is_a_denial() {
 #[test]
 fn calls_that_come_at_once_share_one_sandbox() {
     let Some(place) = native("hooks at once") else { return };
-    std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..8).map(|_| scope.spawn(|| instead(&place, "codex", "echo here"))).collect();
-        for call in calls {
-            let output = call.join().unwrap();
-            assert_eq!(output.stdout, b"here\n", "{output:?}");
-        }
-    });
+    // The first time, and when it has ended.
+    for _ in 0..2 {
+        std::thread::scope(|scope| {
+            let calls: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| instead(&place, "codex", "echo here"))).collect();
+            for call in calls {
+                let output = call.join().unwrap();
+                assert_eq!(output.stdout, b"here\n", "{output:?}");
+            }
+        });
+        ours(&place, &["stop", "codex-s-1"]);
+    }
     assert_eq!(listed(&place).as_array().unwrap().len(), 1);
     ours(&place, &["rm", "--force", "codex-s-1"]);
 }
