@@ -7,9 +7,9 @@ pub use self::class::CommandClass;
 #[cfg(feature = "commands")]
 pub use self::decide::{CommandReason, CommandVerdict};
 pub use self::pattern::{TokenPattern, TokenPatternError};
-pub use self::rules::{CommandRule, CommandRules};
 #[cfg(feature = "commands")]
-pub use self::shell::Shell;
+pub use self::readable::Shell;
+pub use self::rules::{CommandRule, CommandRules};
 
 mod class;
 #[cfg(feature = "commands")]
@@ -25,6 +25,8 @@ mod matching;
 mod pattern;
 #[cfg(feature = "commands")]
 mod programs;
+#[cfg(feature = "commands")]
+mod readable;
 mod rules;
 #[cfg(feature = "commands")]
 mod shell;

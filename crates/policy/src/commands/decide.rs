@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::class::CommandClass;
 use super::matching::Match;
+use super::readable::Shell;
 use super::rules::{CommandRule, CommandRules};
-use super::shell::Shell;
 use super::simple::{SimpleCommand, Word};
 use super::variables::of_variable;
 use super::wrappers::{Wrapped, wrapped};

@@ -1,8 +1,7 @@
 //! From the text of a shell script to the commands in it.
 //!
-//! The grammar is the crate brush-parser's. It is not trusted to end, or to read what bash reads, on every input: what is too long or too
-//! deep is not given to it, and what bash may read in another way is not taken apart. Nothing is known of such a text, so it counts as
-//! running programs.
+//! The grammar is the crate brush-parser's, and [`super::readable`] says which texts are given to it. Of all others nothing is known, so they
+//! count as running programs.
 
 use std::collections::BTreeSet;
 
@@ -12,44 +11,15 @@ use brush_parser::ast::{
     RedirectList, SubshellCommand,
 };
 use brush_parser::word::{Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
-use brush_parser::{ParserOptions, SourceInfo, Token};
+use brush_parser::{ParserOptions, SourceInfo};
 
 use super::class::CommandClass;
-use super::literal;
+use super::readable::{self, Shell, ShellError};
 use super::simple::{SimpleCommand, Word};
 use super::variables::of_variable;
 
-/// The longest text that is taken apart, in bytes.
-pub(super) const MAX_TEXT: usize = 32 << 10;
-/// How deep commands lie in each other at most.
-const MAX_DEPTH: usize = 8;
-/// How many brackets are open at once at most, in words too.
-const MAX_BRACKETS: usize = 32;
-/// How many expansions `${…}` lie in each other at most: each level takes the grammar twenty times as long.
-const MAX_EXPANSIONS: usize = 2;
-/// How many words a test `[[ … ]]` has at most.
-const MAX_TEST: usize = 64;
-/// How many substitutions lie in each other at most.
-const MAX_LEVELS: usize = 8;
 /// How many commands a text has at most.
 const MAX_COMMANDS: usize = 512;
-
-/// Why a text is not taken apart.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(super) enum ShellError {
-    #[error("is longer than {MAX_TEXT} bytes, or its commands lie too deep in each other")]
-    TooLarge,
-    #[error("is no shell text that can be taken apart")]
-    Syntax,
-}
-
-/// The shell that a text is for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shell {
-    Bash,
-    /// Any other, which may read in another way what only bash has.
-    Posix,
-}
 
 /// Lists the commands of a shell text, those in substitutions included.
 ///
@@ -80,29 +50,11 @@ type Read<T = ()> = Result<T, ShellError>;
 
 impl Reader {
     fn program(&mut self, text: &str) -> Read {
-        if text.len() > MAX_TEXT {
-            return Err(ShellError::TooLarge);
-        }
-        // Characters that no shell text has: bash stops at the first, or drops it.
-        if text.contains(['\0', '\r'])
-            || text.contains("${ ")
-            || text.contains("${|")
-            || text.contains("${\t")
-            || text.contains("${\n")
-        {
-            return Err(ShellError::Syntax);
-        }
-        if self.shell == Shell::Posix && is_of_bash(text) {
-            return Err(ShellError::Syntax);
-        }
-        let literal = literal::without_documents(text);
-        let text = literal.as_ref();
-        if self.levels > MAX_LEVELS || opened(text) > MAX_BRACKETS || expansions(text) > MAX_EXPANSIONS {
-            return Err(ShellError::TooLarge);
-        }
-        let tokens = brush_parser::uncached_tokenize_str(text, &ParserOptions::default().tokenizer_options());
+        let text = readable::check_text(text, self.shell, self.levels)?;
+        let tokens =
+            brush_parser::uncached_tokenize_str(&text, &ParserOptions::default().tokenizer_options());
         let tokens = tokens.map_err(|_| ShellError::Syntax)?;
-        check_depth(&tokens)?;
+        readable::check_tokens(&tokens)?;
         let options = ParserOptions::default();
         let program = brush_parser::parse_tokens(&tokens, &options, &SourceInfo::default());
         for list in &program.map_err(|_| ShellError::Syntax)?.complete_commands {
@@ -490,33 +442,9 @@ fn is_missed(text: &str, quoted: Quoted) -> bool {
     text.contains("$(") || text.contains('`') || text.contains("${") || of_processes()
 }
 
-/// Returns whether a text for another shell than bash has what only bash has, or what shells read in several ways.
-fn is_of_bash(text: &str) -> bool {
-    let quoted = |expansion: &str| {
-        let inner = expansion.split('}').next().unwrap_or(expansion);
-        inner.contains(['\'', '"', '`'])
-    };
-    ["&>", "[[", "$'", "$\"", "<(", ">(", "|&", "((", "<<<"].iter().any(|only| text.contains(only))
-        || text.split("${").skip(1).any(quoted)
-}
-
 /// Returns whether arithmetic may assign a variable that is obeyed: names of those are in capitals.
 fn assigns(text: &str) -> bool {
     text.contains('=') && text.bytes().any(|byte| byte.is_ascii_uppercase())
-}
-
-/// Counts how many expansions are open at once at most, in quotes too.
-fn expansions(text: &str) -> usize {
-    let (mut open, mut most) = (0_usize, 0);
-    for (position, byte) in text.bytes().enumerate() {
-        match byte {
-            b'{' if text[..position].ends_with('$') => open += 1,
-            b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        most = most.max(open);
-    }
-    most
 }
 
 /// Returns what opening a file for a redirection does.
@@ -528,83 +456,4 @@ fn opened_file(file: &Word, written: Option<CommandClass>) -> BTreeSet<CommandCl
     }
     let is_no_file = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path);
     written.filter(|_| !is_no_file).into_iter().collect()
-}
-
-/// Counts how many brackets are open at once at most, in quotes too.
-fn opened(text: &str) -> usize {
-    let (mut open, mut most) = (0_usize, 0);
-    for byte in text.bytes() {
-        match byte {
-            b'(' | b'{' => open += 1,
-            b')' | b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        most = most.max(open);
-    }
-    most
-}
-
-/// Refuses what the grammar would read in another way than bash: a second `(` behind the first may open a subshell or a number. And what
-/// it would read for years: where nothing closes what was opened, it tries each way to read that again for each level.
-fn check_depth(tokens: &[Token]) -> Read {
-    let mut open: Vec<&str> = Vec::new();
-    let mut begins = true;
-    let mut tested = 0;
-    for (position, token) in tokens.iter().enumerate() {
-        let text = token.to_str();
-        if is_operator(Some(token), "(") && is_operator(tokens.get(position + 1), "(") {
-            return Err(ShellError::Syntax);
-        }
-        let is_word = matches!(token, Token::Word(..));
-        let in_test = open.last() == Some(&"[[");
-        tested = if in_test { tested + 1 } else { 0 };
-        if tested > MAX_TEST {
-            return Err(ShellError::TooLarge);
-        }
-        match text {
-            "]]" if in_test => {
-                open.pop();
-            }
-            _ if in_test => {}
-            "(" if !is_word => open.push("("),
-            // One that closes nothing ends a pattern of `case`.
-            ")" if !is_word && open.last() == Some(&"case") => {}
-            ")" if !is_word => closed(&mut open, &["("])?,
-            "{" | "if" | "case" | "while" | "until" | "for" | "[[" if begins => open.push(text),
-            "}" if begins => closed(&mut open, &["{"])?,
-            "fi" if begins => closed(&mut open, &["if"])?,
-            "esac" if begins => closed(&mut open, &["case"])?,
-            "done" if begins => closed(&mut open, &["while", "until", "for"])?,
-            _ => {}
-        }
-        if open.len() > MAX_DEPTH {
-            return Err(ShellError::TooLarge);
-        }
-        // Where a command may begin.
-        begins = match token {
-            Token::Operator(operator, _) => !operator.contains(['<', '>']),
-            Token::Word(word, _) => {
-                let words = [
-                    "{", "if", "then", "elif", "else", "while", "until", "do", "!", "time", "in", "}", "fi",
-                    "done", "esac",
-                ];
-                words.contains(&word.as_str())
-            }
-        };
-    }
-    if open.is_empty() { Ok(()) } else { Err(ShellError::Syntax) }
-}
-
-fn is_operator(token: Option<&Token>, text: &str) -> bool {
-    matches!(token, Some(Token::Operator(operator, _)) if operator == text)
-}
-
-/// Takes what a word closes off those that are open.
-fn closed(open: &mut Vec<&str>, by: &[&str]) -> Read {
-    let is_its = open.last().is_some_and(|last| by.contains(last));
-    if !is_its {
-        return Err(ShellError::Syntax);
-    }
-    open.pop();
-    Ok(())
 }

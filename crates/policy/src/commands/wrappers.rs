@@ -1,6 +1,6 @@
 //! Commands that run another one, which their arguments name.
 
-use super::shell::Shell;
+use super::readable::Shell;
 use super::simple::{SimpleCommand, Word};
 use super::{git, shell};
 
