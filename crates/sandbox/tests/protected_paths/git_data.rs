@@ -17,6 +17,9 @@ pub(crate) fn git(directory: &Path, words: &[&str]) -> String {
         .env("HOME", directory)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_EDITOR", "true")
+        // So that its objects have the same names each time.
+        .env("GIT_AUTHOR_DATE", "2001-01-01T00:00:00Z")
+        .env("GIT_COMMITTER_DATE", "2001-01-01T00:00:00Z")
         .output()
         .unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
