@@ -186,11 +186,18 @@ impl Sandboxes {
 
     /// Finds a sandbox by its name, or by its id; `None` where there is none.
     pub fn lookup(&self, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
-        let may_have = self.ids()?.filter(|id| {
-            let claim = self.claim(id);
-            claim.is_ok_and(|claim| claim.is_some_and(|claim| claim.may_be(name)))
-        });
-        self.named(may_have, name)
+        loop {
+            let claims = self.ids()?.filter_map(|id| self.claim(&id).ok().flatten());
+            let may_have: Vec<_> = claims.filter(|claim| claim.may_be(name)).map(|claim| claim.id).collect();
+            let found = self.named(may_have.iter().cloned(), name)?;
+            // One that was started again was removed, and the one in its place may be younger than the list.
+            let is_gone = |id: &RunId| Ok(self.0.existing_within(id.as_str())?.is_none());
+            if found.is_some()
+                || !may_have.iter().map(is_gone).collect::<Result<Vec<_>, StateError>>()?.contains(&true)
+            {
+                return Ok(found);
+            }
+        }
     }
 
     /// Looks at what says which sandbox a directory is of; `None` where it is gone.
@@ -200,7 +207,7 @@ impl Sandboxes {
         Ok(Some(Claim { id: id.clone(), directory, alive }))
     }
 
-    /// Returns the oldest of these that has a name or an id.
+    /// Returns which of these has a name or an id. There are two while one that has ended is started again, and the new one has the name.
     fn named(
         &self,
         ids: impl IntoIterator<Item = RunId>,
@@ -218,7 +225,7 @@ impl Sandboxes {
                 Ok(_) | Err(_) => {}
             }
         }
-        Ok(all.into_iter().min_by_key(|found| found.record.created))
+        Ok(all.into_iter().min_by_key(|found| (found.phase == Phase::Stopped, found.record.created)))
     }
 
     /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is none.

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use confine::protocol::Attachment;
 use policy::plan::Plan;
+use sandbox::host::deadline::Deadline;
 use sandbox::provider::launch::Lifeline;
 use sandbox::state::plans::Plans;
 use sandbox::state::sandboxes::{FirstCommand, Phase, SandboxError, SandboxRecord, StayPlan, StayingSandbox};
 use serde_json::json;
 
 use super::carry_out::{Carried, Start, Stay, carry, carry_out, made};
+use super::sandboxes::{MAKING, lookup_made};
 use crate::cli::{CreateArgs, ShowArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -22,7 +24,7 @@ use crate::ui::Ui;
 pub(crate) fn create(ui: &Ui, context: Context, args: &CreateArgs) -> Result<ExitCode, CommandError> {
     let loaded = load::plan(ui, &context, &args.request, Vec::new(), &mut |_| ())?;
     if args.reuse {
-        if let Some(found) = super::sandboxes::open(&context)?.lookup(&loaded.plan.name)? {
+        if let Some(found) = lookup_made(&context, &loaded.plan.name)? {
             return reuse(ui, &found, &loaded.plan);
         }
     }
@@ -84,8 +86,32 @@ pub(super) fn stay(
     carry_out(ui, context, loaded, start, show)
 }
 
-/// Makes a sandbox again that has ended, from the same plan, and returns its record.
+/// Makes a sandbox again that has ended, from the same plan, and returns its record. Where another client does so at the same time, it waits for that.
 pub(super) fn restart(
+    ui: &Ui,
+    context: &mut Context,
+    ended: &StayingSandbox,
+) -> Result<Box<SandboxRecord>, CommandError> {
+    // Making one takes what it needs out of the environment.
+    let env = context.env.clone();
+    let until = Deadline::after(MAKING);
+    loop {
+        let made = make_again(ui, context, ended);
+        context.env.clone_from(&env);
+        let Err(failed) = made else { return made };
+        if failed.code != Code::SandboxNameInUse || until.is_over() {
+            return Err(failed);
+        }
+        match lookup_made(context, ended.name())? {
+            Some(found) if found.phase == Phase::Running => return Ok(Box::new(found.record)),
+            // That client has failed.
+            Some(found) if found.phase == Phase::Stopped && found.record.id == ended.record.id => {}
+            _ => return Err(failed),
+        }
+    }
+}
+
+fn make_again(
     ui: &Ui,
     context: &mut Context,
     ended: &StayingSandbox,

@@ -36,10 +36,9 @@ pub(crate) fn exec(
 
 /// Finds a sandbox by its name, its id, or the name that `docker ps` shows.
 fn find(context: &Context, args: &ExecArgs) -> Result<StayingSandbox, CommandError> {
-    let sandboxes = super::sandboxes::open(context)?;
     let provider = args.provider.map(Provider::from);
     for name in [Some(args.name.as_str()), args.name.strip_prefix(CONTAINER)].into_iter().flatten() {
-        let found = sandboxes.lookup(name)?;
+        let found = super::sandboxes::lookup_made(context, name)?;
         if let Some(found) =
             found.filter(|found| provider.is_none_or(|one| one == found.record.plan.provider))
         {

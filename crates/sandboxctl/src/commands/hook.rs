@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use policy::commands::{CommandVerdict, Shell};
@@ -19,11 +19,13 @@ use policy::query::{Approval, Denial};
 use policy::rules::verdict::Decision;
 use policy::text::escape;
 use sandbox::Attachment;
+use sandbox::host::deadline::Deadline;
 use sandbox::state::sandboxes::{Phase, SandboxError};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{create, sandboxes};
+use super::create;
+use super::sandboxes::{MAKING, lookup_made};
 use crate::cli::{HookAgent, HookArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -42,8 +44,6 @@ const PATIENCE: Duration = Duration::from_secs(50);
 const MAX_COMMAND: usize = 100 << 10;
 /// The event that is answered.
 const EVENT: &str = "PreToolUse";
-/// How long another call of the session may take to make the sandbox.
-const MAKING: Duration = Duration::from_secs(30);
 
 /// What an agent says of a call. It says more, which concerns nobody here.
 #[derive(Deserialize)]
@@ -260,40 +260,23 @@ fn inside(plan: &Plan, directory: &Path) -> Option<PathBuf> {
 fn ensure(ui: &Ui, context: &mut Context, loaded: Loaded) -> Result<(), CommandError> {
     let (plan, project) = (loaded.plan, loaded.project);
     let env = context.env.clone();
-    let started = Instant::now();
+    let until = Deadline::after(MAKING);
     loop {
-        let found = sandboxes::open(context)?.lookup(&plan.name)?;
-        let failed = match found {
-            None => {
-                let made = create::make(ui, context, &plan, project.clone(), Attachment::Detached);
-                context.env.clone_from(&env);
-                match made {
-                    Ok(_) => return Ok(()),
-                    Err(error) if error.code == Code::SandboxNameInUse => error,
-                    Err(error) => return Err(error),
-                }
-            }
-            Some(found) => {
-                create::same_plan(&found, &plan)?;
-                match found.phase {
-                    Phase::Running => return Ok(()),
-                    Phase::Stopped => {
-                        let made = create::restart(ui, context, &found);
-                        context.env.clone_from(&env);
-                        match made {
-                            Ok(_) => return Ok(()),
-                            Err(error) => error,
-                        }
-                    }
-                    phase => SandboxError::Phase { name: plan.name.clone(), phase, action: "be used" }.into(),
-                }
+        let Some(found) = lookup_made(context, &plan.name)? else {
+            let made = create::make(ui, context, &plan, project.clone(), Attachment::Detached);
+            context.env.clone_from(&env);
+            match made {
+                // Calls come at once, and another one makes it.
+                Err(error) if error.code == Code::SandboxNameInUse && !until.is_over() => continue,
+                made => return made.map(drop),
             }
         };
-        // Calls come at once, and one of them makes it.
-        if started.elapsed() > MAKING {
-            return Err(failed);
-        }
-        thread::sleep(Duration::from_millis(10));
+        create::same_plan(&found, &plan)?;
+        return match found.phase {
+            Phase::Running => Ok(()),
+            Phase::Stopped => create::restart(ui, context, &found).map(drop),
+            phase => Err(SandboxError::Phase { name: plan.name, phase, action: "be used" }.into()),
+        };
     }
 }
 

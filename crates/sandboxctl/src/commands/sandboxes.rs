@@ -1,11 +1,15 @@
 //! Sandboxes that stay: one file for each thing that can be done with them.
 
+use std::thread;
+use std::time::Duration;
+
 use confine::protocol::{EndCause, Ending, SandboxEnd};
+use sandbox::host::deadline::Deadline;
 use sandbox::provider;
 use sandbox::provider::launch::EndedSandboxes;
 use sandbox::session::outcome::Notice;
 use sandbox::state::journal::Recorded;
-use sandbox::state::sandboxes::{Sandboxes, StayingSandbox};
+use sandbox::state::sandboxes::{Phase, Sandboxes, StayingSandbox};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -30,10 +34,27 @@ pub(super) mod stop;
 pub(super) mod touch;
 pub(super) mod wait;
 
+/// How long another client may take to make a sandbox.
+pub(super) const MAKING: Duration = Duration::from_secs(30);
+
+/// How long to wait between two looks at that.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Opens the caller's sandboxes.
 pub(super) fn open(context: &Context) -> Result<Sandboxes, CommandError> {
     Ok(Sandboxes::open(&context.state(), context.caller)
         .map_err(sandbox::state::sandboxes::SandboxError::from)?)
+}
+
+/// Finds a sandbox by its name, or by its id. While another client makes it, it is waited for.
+pub(super) fn lookup_made(context: &Context, name: &str) -> Result<Option<StayingSandbox>, CommandError> {
+    let until = Deadline::after(MAKING);
+    loop {
+        match open(context)?.lookup(name)? {
+            Some(found) if found.phase == Phase::Creating && !until.is_over() => thread::sleep(PAUSE),
+            found => return Ok(found),
+        }
+    }
 }
 
 /// Does something with each of these sandboxes, and prints their names as it is done. All are looked up before anything is done

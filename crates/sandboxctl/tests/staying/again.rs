@@ -1,6 +1,8 @@
 //! Sandboxes that have ended and are made again, from what they were made from.
 
 use std::fs;
+use std::process::Output;
+use std::thread;
 
 use serde_json::Value;
 
@@ -28,6 +30,31 @@ fn a_stopped_one_is_started_with_what_it_was_made_from() {
         let listed = said(&ours(&place, &["ls", "--all", "--format", "json"]).output().unwrap());
         let listed: Value = serde_json::from_str(&listed).unwrap();
         assert_eq!(listed["sandboxes"].as_array().unwrap().len(), 1, "{who}");
+    }
+}
+
+#[test]
+fn clients_that_start_one_at_once_start_it_once() {
+    for (caller, runner) in everywhere("start at once") {
+        let place = Place::on(caller, runner);
+        let who = format!("in {runner:?} by {caller:?}");
+        let sandbox = Staying::create(&place, &["--idle-timeout", "500ms"]);
+        let commands: [&(dyn Fn() -> Output + Sync); 2] =
+            [&|| ours(&place, &["start", &name(&place)]).output().unwrap(), &|| {
+                sandbox.exec(&[], &["true"]).output().unwrap()
+            }];
+        for command in commands {
+            sandbox.wait_until("it ends", |seen| seen["state"] == "stopped");
+            thread::scope(|scope| {
+                for client in [(); 6].map(|()| scope.spawn(command)) {
+                    let output = client.join().unwrap();
+                    assert!(output.status.success(), "{who}: {output:?}");
+                }
+            });
+            let listed = said(&ours(&place, &["ls", "--all", "--format", "json"]).output().unwrap());
+            let listed: Value = serde_json::from_str(&listed).unwrap();
+            assert_eq!(listed["sandboxes"].as_array().unwrap().len(), 1, "{who}: {listed}");
+        }
     }
 }
 

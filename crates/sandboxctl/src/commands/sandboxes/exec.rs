@@ -123,9 +123,7 @@ fn revived(
     if !is_idle {
         return Ok(sandbox);
     }
-    let env = context.env.clone();
     let record = create::restart(ui, context, &sandbox)?;
-    context.env = env;
     let warning = format!(
         "sandbox \"{}\" had ended because its idle time was over, and was started again: what it had outside of shared directories is gone",
         sandbox.name()

@@ -11,20 +11,18 @@ use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
 pub(crate) fn start(ui: &Ui, mut context: Context, args: &NamesArgs) -> Result<ExitCode, CommandError> {
-    let sandboxes = super::open(&context)?;
-    let found: Vec<_> = args.names.iter().map(|name| sandboxes.find(name)).collect::<Result<_, _>>()?;
-    // Each start takes what it needs out of the environment.
-    let env = context.env.clone();
+    let find = |name: &String| -> Result<_, CommandError> {
+        let found = super::lookup_made(&context, name)?;
+        Ok(found.ok_or_else(|| SandboxError::NotFound(name.clone()))?)
+    };
+    let found: Vec<_> = args.names.iter().map(find).collect::<Result<_, _>>()?;
     let mut names = Vec::new();
     for sandbox in &found {
         let name = sandbox.name().to_owned();
         match sandbox.phase {
             // As `docker start`, which has nothing to do then.
             Phase::Running => {}
-            Phase::Stopped => {
-                context.env.clone_from(&env);
-                create::restart(ui, &mut context, sandbox)?;
-            }
+            Phase::Stopped => drop(create::restart(ui, &mut context, sandbox)?),
             phase @ (Phase::Creating | Phase::Paused | Phase::Ending) => {
                 return Err(SandboxError::Phase { name, phase, action: "be started" }.into());
             }
