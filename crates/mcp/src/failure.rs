@@ -3,6 +3,7 @@
 use policy::query::Denial;
 use policy::rules::path::PathError;
 use sandbox::session::error::StartError;
+use sandbox::session::staying::copy::CopyError;
 use sandbox::shell::jobs::JobError;
 use sandbox::state::sandboxes::SandboxError;
 use sandbox::tools::ToolError;
@@ -49,6 +50,17 @@ impl From<ToolError> for Failure {
             ToolError::Plan(_) | ToolError::Acting(_) => {
                 Self::Host { what: "opening the files of the sandbox", reason: error.to_string() }
             }
+        }
+    }
+}
+
+impl From<CopyError> for Failure {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::Sandbox(error) => error.into(),
+            // What the system says inside, such as that there is no room.
+            CopyError::Inside { .. } => Self::InvalidArguments(error.to_string()),
+            error => Self::Host { what: "handing over the attachments", reason: error.to_string() },
         }
     }
 }

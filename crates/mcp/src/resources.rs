@@ -1,6 +1,6 @@
 //! What clients can read beside tools: the policy, and what of it was enforced. No path of the host is in it.
 
-use policy::plan::{Execution, Network, Plan};
+use policy::plan::{Execution, Network, Plan, Worker};
 use policy::rules::path::BoundaryMode;
 use policy::rules::rootfs::TMPFS_PATHS;
 use policy::text::{escape, time};
@@ -94,11 +94,27 @@ pub(crate) fn policy_object(plan: &Plan) -> Value {
         "protected": plan.protect.paths,
         "network": { "mode": plan.network.mode(), "allow": patterns(allow), "deny": patterns(deny) },
         "commands": plan.commands,
+        "workers": plan.workers.iter().map(worker_object).collect::<Vec<_>>(),
         "limits": {
             "memory_bytes": plan.limits.memory.map(|bytes| bytes.0),
             "processes": plan.limits.pids,
             "timeout_seconds": plan.limits.timeout.map(|timeout| timeout.as_secs()),
         },
+    })
+}
+
+/// Returns a worker, and its own policy, as an object.
+fn worker_object(worker: &Worker) -> Value {
+    json!({
+        "name": worker.name,
+        "description": worker.description,
+        "at_once": worker.max,
+        "attachments": {
+            "max": worker.attachments.max,
+            "max_bytes": worker.attachments.max_bytes.0,
+            "suffixes": worker.attachments.suffixes,
+        },
+        "policy": policy_object(&worker.plan),
     })
 }
 
@@ -125,6 +141,10 @@ pub(crate) fn policy_text(plan: &Plan) -> String {
     }
     if !plan.commands.allow_everything() {
         lines.push("Rules decide about each command before it runs: a person may be asked about it, or it is refused. `query` with `run` says which.".to_owned());
+    }
+    for worker in &plan.workers {
+        let what = worker.description.as_ref().map(|text| format!(", which {}", escape::line(text)));
+        lines.push(format!("`delegate` reaches the worker `{}`{}.", worker.name, what.unwrap_or_default()));
     }
     if let Some(timeout) = plan.limits.timeout {
         lines.push(format!("No command runs longer than {}.", time::duration(timeout)));

@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::program::Questions;
 use crate::resources;
 use crate::session::Session;
-use crate::tools::{self, Answer, Row, Wanted};
+use crate::tools::{self, Answer, Row, Wanted, delegate};
 
 /// How often a client that wants to know is notified that a call goes on.
 const PROGRESS: Duration = Duration::from_secs(2);
@@ -188,7 +188,10 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParam>,
         _: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<ListToolsResult, ErrorData>> + Send + '_ {
-        std::future::ready(Ok(ListToolsResult { tools: tools::definitions(), ..ListToolsResult::default() }))
+        let mut tools = tools::definitions();
+        // What it needs is not there.
+        tools.retain(|tool| tool.name != delegate::NAME || !self.session.program.plan.workers.is_empty());
+        std::future::ready(Ok(ListToolsResult { tools, ..ListToolsResult::default() }))
     }
 
     async fn call_tool(

@@ -14,6 +14,7 @@ use crate::program::{Made, Program};
 
 mod files;
 mod names;
+mod workers;
 
 pub(crate) use self::names::{fresh_name, random_hex};
 
@@ -39,8 +40,20 @@ struct State {
     /// The name of the default sandbox, whether or not it is there.
     default: String,
     sandboxes: BTreeMap<String, Held>,
+    /// Those for one task, which no call can name.
+    workers: Vec<AtWork>,
     /// How many are being made.
     making: usize,
+}
+
+/// A worker at work.
+struct AtWork {
+    /// Which one it is, by its name in the configuration.
+    worker: String,
+    /// The name of its sandbox.
+    name: String,
+    /// `None` while it is being made.
+    sandbox: Option<Arc<Sandbox>>,
 }
 
 /// Whether the client is there.
@@ -78,7 +91,8 @@ pub(crate) struct Found {
 impl Session {
     /// Makes that of a client who has nothing yet.
     pub(crate) fn new(program: Arc<Program>, default: String) -> Self {
-        let state = State { stage: Stage::Open, default, sandboxes: BTreeMap::new(), making: 0 };
+        let state =
+            State { stage: Stage::Open, default, sandboxes: BTreeMap::new(), workers: Vec::new(), making: 0 };
         Self {
             program,
             jobs: Jobs::default(),
@@ -176,7 +190,7 @@ impl Session {
         if state.stage == Stage::Ended {
             return Err(Failure::Cancelled);
         }
-        if state.sandboxes.len() + state.making >= MOST {
+        if state.sandboxes.len() + state.workers.len() + state.making >= MOST {
             return Err(Failure::InvalidArguments(format!(
                 "there are {MOST} sandboxes already, or about to be, which is the most; remove one with `sandbox_remove`"
             )));
@@ -235,11 +249,16 @@ impl Session {
     /// Ends everything that is not to stay, and waits for sandboxes that are just being made: whoever makes them removes them.
     pub(crate) fn end(&self) {
         self.jobs.end();
-        let all = {
+        let (all, at_work) = {
             let mut state = self.lock();
             state.stage = Stage::Ended;
-            std::mem::take(&mut state.sandboxes)
+            let at_work: Vec<_> = state.workers.iter().filter_map(|one| one.sandbox.clone()).collect();
+            (std::mem::take(&mut state.sandboxes), at_work)
         };
+        // Whoever waits for one of them hears that it has ended, and removes it.
+        for sandbox in at_work {
+            self.remove_or_log(&sandbox, Duration::ZERO);
+        }
         for Held { sandbox, kept, _lifeline, .. } in all.into_values() {
             if kept == Kept::Removed {
                 self.remove_or_log(&sandbox, GRACE);

@@ -3,9 +3,11 @@
 use rmcp::model::Tool;
 
 mod arguments;
+pub(crate) mod delegate;
 mod edit;
 mod files;
 mod list;
+mod outcome;
 mod query;
 mod read;
 mod row;
@@ -39,6 +41,7 @@ pub(crate) const ALL: &[Row] = &[
     list::ROW,
     search::ROW,
     query::ROW,
+    delegate::ROW,
     sandbox_create::ROW,
     sandbox_list::ROW,
     sandbox_inspect::ROW,

@@ -74,6 +74,7 @@ impl Plan {
             pool: None,
             children: grandchildren,
             commands: self.commands.clone(),
+            workers: Vec::new(),
             protect: self.protect.clone(),
             layers: self.layers.clone(),
         })
@@ -181,12 +182,12 @@ fn network(plan: &Plan, request: &ChildRequest, has_routes: bool, refused: &mut 
 }
 
 /// Returns whether a pattern names a host that leads inwards.
-fn is_internal(pattern: &Pattern) -> bool {
+pub(crate) fn is_internal(pattern: &Pattern) -> bool {
     matches!(pattern.hosts(), HostPattern::Exact { host, .. } if host.is_internal() || host.is_metadata())
 }
 
 /// Returns whether all that a pattern allows is allowed by one rule.
-fn is_allowed(pattern: &Pattern, allow: &[HostRule]) -> bool {
+pub(crate) fn is_allowed(pattern: &Pattern, allow: &[HostRule]) -> bool {
     // A wildcard never reaches an internal host, which a rule that names it does.
     let is_internal = is_internal(pattern);
     allow.iter().any(|rule| match (&rule.pattern, pattern) {

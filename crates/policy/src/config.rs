@@ -11,7 +11,7 @@ pub use self::setting::{ConfigFile, List, PathBase, Setting};
 pub use self::table::{
     AgentTable, ChildrenTable, CommandRuleTable, CommandsTable, ContainerTable, EnvTable, GeneralTable,
     GitTable, HomeTable, ImageTable, LifecycleTable, LimitsTable, NativeTable, NetworkTable, PoolTable,
-    ProtectTable, SecretTable, SharedDirTable, SocketTable,
+    ProtectTable, SecretTable, SharedDirTable, SocketTable, WorkerTable,
 };
 pub use self::value::{Expose, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 
@@ -79,6 +79,8 @@ pub struct Config {
     pub commands: CommandsTable,
     /// The same by their words, by name.
     pub command_rules: BTreeMap<String, Located<CommandRuleTable>>,
+    /// Sandboxes to which a model delegates, by name.
+    pub workers: BTreeMap<String, Located<WorkerTable>>,
 }
 
 impl Config {

@@ -18,10 +18,11 @@ mod policy;
 pub mod protect;
 pub mod query;
 pub mod rules;
+mod subset;
 pub mod text;
 pub mod variables;
 
 pub use self::policy::{
     BoundaryRequest, HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, Policy, Presence,
-    Purpose, SocketRequest, ToolchainParts, Unavailable, without_containers,
+    Purpose, SocketRequest, ToolchainParts, Unavailable, WorkerRequest, without_containers,
 };

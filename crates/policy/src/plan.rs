@@ -18,6 +18,7 @@ use crate::rules::git::GitIdentity;
 use crate::rules::limits::{Bytes, Limits};
 use crate::rules::network::{HostPattern, HostRule, NetworkMode};
 pub use crate::rules::path::BoundaryMode;
+use crate::rules::worker::AttachmentRules;
 use crate::text::json_bytes;
 
 /// Everything a provider needs to know to start one sandbox.
@@ -69,10 +70,28 @@ pub struct Plan {
     /// Which commands run that a model asks for.
     #[serde(default)]
     pub commands: CommandRules,
+    /// Sandboxes to which a model delegates a part of its work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<Worker>,
     /// What stays read-only inside writable boundaries.
     pub protect: Protect,
     /// Every layer of isolation and whether the start fails without it.
     pub layers: BTreeMap<Layer, Need>,
+}
+
+/// A sandbox to which a model delegates a part of its work.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Worker {
+    /// Its name in the configuration.
+    pub name: String,
+    /// What it is for, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How many of it live at once.
+    pub max: NonZeroU32,
+    pub attachments: AttachmentRules,
+    /// What each of them is made from, but for its name. It has no workers.
+    pub plan: Plan,
 }
 
 /// How long a sandbox stays.

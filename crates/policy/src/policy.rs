@@ -3,7 +3,7 @@
 //! Making a policy finds everything that is wrong with the settings themselves; making a plan of it finds
 //! everything that stands against them on this host. Neither reads the host: the caller gathers the [`HostFacts`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ pub use self::facts::{
     HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, ToolchainParts, Unavailable,
 };
 pub use self::sockets::SocketRequest;
+pub use self::workers::WorkerRequest;
 use crate::commands::CommandRules;
 use crate::config::defaults::{DEPTH, IMAGE, POOL_AGE};
 use crate::config::effective::Effective;
@@ -40,6 +41,7 @@ mod lower;
 mod rootfs;
 mod sockets;
 mod workdir;
+mod workers;
 mod worktree;
 
 /// The rules of one sandbox. A policy that exists holds together.
@@ -49,6 +51,8 @@ pub struct Policy {
     provider: Provider,
     provider_reason: Option<String>,
     argv: Vec<OsString>,
+    /// Whether somebody has said what runs.
+    has_command: bool,
     workdir: Located<GuestPath>,
     init: Init,
     home: Home,
@@ -68,6 +72,7 @@ pub struct Policy {
     pool: Option<plan::Pool>,
     children: Option<Children>,
     commands: CommandRules,
+    workers: Vec<WorkerRequest>,
     /// Where each decision about commands stands, by its key.
     command_origins: BTreeMap<String, Origin>,
     protect: plan::Protect,
@@ -95,6 +100,7 @@ impl Policy {
         let boundaries = boundary::rules(&wanted, protected.clone());
         let commands = commands::rules(config, &mut problems);
         let (limits, children) = children::divided(config, provider, &wanted, &mut problems);
+        let workers = workers::wanted(config, provider, &mut problems);
         let workdir = boundary::start(config, &wanted, working_directory, &mut problems);
         problem::sort(&mut problems);
         let Some(boundaries) = boundaries.filter(|_| problems.is_empty()) else { return Err(problems) };
@@ -110,6 +116,7 @@ impl Policy {
                 .command
                 .as_ref()
                 .map_or_else(|| vec!["bash".into(), "-l".into()], |command| command.value.clone()),
+            has_command: config.agent.command.is_some(),
             workdir,
             init: if init { Init::Supervise } else { Init::Exec },
             home: Home::of(config),
@@ -138,6 +145,7 @@ impl Policy {
             pool: pool(config).filter(|_| provider.runs_containers()),
             children,
             commands,
+            workers,
             command_origins: commands::origins(config),
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
@@ -160,6 +168,11 @@ impl Policy {
     /// Returns the name of the sandbox, if it was asked for.
     pub fn name(&self) -> Option<&str> {
         self.name.as_ref().map(|name| name.value.as_str())
+    }
+
+    /// Returns whether somebody has said what it runs.
+    pub fn has_command(&self) -> bool {
+        self.has_command
     }
 
     /// Returns who will run it.
@@ -190,6 +203,16 @@ impl Policy {
         let origin = self.command_origin(&verdict.key());
         let rule = format!("`{}`: {}", verdict.command, verdict.reason);
         Verdict { decision: verdict.decision, rule, origin }
+    }
+
+    /// Returns the workers whose settings are to be read.
+    pub fn workers(&self) -> &[WorkerRequest] {
+        &self.workers
+    }
+
+    /// Lists the variables of which the sandbox gets the caller's values.
+    pub fn passed_variables(&self) -> BTreeSet<String> {
+        self.env.passed().map(ToString::to_string).collect()
     }
 
     /// Returns the sockets to look up on the host.

@@ -25,6 +25,7 @@ use crate::rules::path::{
 use crate::rules::verdict::{Decision, Origin, Verdict};
 use crate::text::escape;
 
+mod attachments;
 mod denial;
 
 /// The directory for temporary files, which every sandbox has of its own.

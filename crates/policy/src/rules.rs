@@ -19,3 +19,4 @@ pub mod upstream;
 pub mod url_path;
 pub mod user;
 pub mod verdict;
+pub mod worker;

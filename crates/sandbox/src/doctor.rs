@@ -199,6 +199,7 @@ pub(crate) fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
         pool: None,
         children: None,
         commands: CommandRules::default(),
+        workers: Vec::new(),
         layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
     }
 }

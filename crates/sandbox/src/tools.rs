@@ -5,6 +5,7 @@
 //! (`RESOLVE_BENEATH`), and from then on only what is open is used: an agent that swaps links at the same time gets nothing by it. The
 //! thread that does it acts as the agent, see [`ActingAs`](crate::host::acting::ActingAs).
 
+pub use self::attach::{ATTACHMENTS, Attachment, hand_over};
 pub use self::edit::{Edit, Edited, apply};
 pub use self::file_tools::{FileTools, MAX_FILE_BYTES, ToolError};
 pub use self::list::{ListOptions, Listed, ListedKind, Listing, MAX_ENTRIES};
@@ -18,6 +19,7 @@ pub use self::shown::Spelling;
 pub use self::walk::Selection;
 pub use self::write::Written;
 
+mod attach;
 mod draft;
 mod edit;
 mod file_tools;

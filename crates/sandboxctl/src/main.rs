@@ -40,6 +40,7 @@ mod shell_words;
 mod sockets;
 mod text;
 mod ui;
+mod workers;
 mod working_directory;
 mod worktrees;
 

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{CommandInput, Extras, Wanted, output_bytes, request, script, timeout};
+use super::outcome::OutcomeOutput;
 use super::row::{Effect, Row, parsed, schema, typed};
-use super::text::{EndOutput, millis, shown};
 use crate::admission::Queue;
 use crate::failure::Failure;
 
@@ -37,32 +37,8 @@ pub(super) const ROW: Row = Row {
             if outcome.end == shell::ShellEnd::Cancelled {
                 return Err(Failure::Cancelled);
             }
-            let end = EndOutput::from(&outcome.end);
-            let note = outcome.note.as_deref().unwrap_or_default();
-            let memory = if outcome.oom_killed == Some(true) {
-                "[the limit of memory was reached, and a process was killed]"
-            } else {
-                ""
-            };
-            let text = shown(
-                &outcome.stdout,
-                &outcome.stderr,
-                &[&end.line(), memory, note, found.notice.as_deref().unwrap_or_default()],
-            );
-            let output = ShellOutput {
-                end,
-                truncated: outcome.stdout.is_truncated || outcome.stderr.is_truncated,
-                stdout_bytes: outcome.stdout.total,
-                stderr_bytes: outcome.stderr.total,
-                stdout: outcome.stdout.text,
-                stdout_base64: outcome.stdout.base64,
-                stderr: outcome.stderr.text,
-                stderr_base64: outcome.stderr.base64,
-                duration_ms: millis(outcome.duration),
-                oom_killed: outcome.oom_killed,
-                note: outcome.note,
-                notice: found.notice,
-            };
+            let (outcome, text) = OutcomeOutput::of(outcome, &[found.notice.as_deref().unwrap_or_default()]);
+            let output = ShellOutput { outcome, notice: found.notice };
             Ok((output, text))
         })
     },
@@ -108,27 +84,7 @@ impl ShellInput {
 #[derive(JsonSchema, Serialize)]
 struct ShellOutput {
     #[serde(flatten)]
-    end: EndOutput,
-    /// What it wrote to standard output. What is no UTF-8 is U+FFFD here, and `stdout_base64` has the exact bytes
-    stdout: String,
-    /// The exact bytes in base64; null where `stdout` is exact
-    stdout_base64: Option<String>,
-    /// How many bytes it wrote to standard output in all
-    stdout_bytes: u64,
-    /// What it wrote to standard error, as `stdout`
-    stderr: String,
-    /// The exact bytes in base64; null where `stderr` is exact
-    stderr_base64: Option<String>,
-    /// How many bytes it wrote to standard error in all
-    stderr_bytes: u64,
-    /// Whether it wrote more than is returned
-    truncated: bool,
-    /// How long it ran, in milliseconds
-    duration_ms: u64,
-    /// Whether the limit of memory was reached meanwhile and a process was killed; null where nothing counts that
-    oom_killed: Option<bool>,
-    /// That the policy has made it fail, what it allows, and that retrying does not help; null where that is not certain
-    note: Option<String>,
+    outcome: OutcomeOutput,
     /// What has happened to the sandbox that the command should know
     notice: Option<String>,
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::rules::limits::Bytes;
+
 /// The user name of the agent inside.
 pub const AGENT: &str = "agent";
 /// The home directory of the agent inside.
@@ -16,6 +18,10 @@ pub const DEPTH: u32 = 3;
 pub const POOL_AGE: Duration = Duration::from_secs(600);
 /// How many generations of children there are, unless configured.
 pub const CHILD_DEPTH: u32 = 1;
+/// How many files a worker is handed at most, unless configured.
+pub const ATTACHMENTS: u32 = 8;
+/// The size of the largest of them, unless configured.
+pub const ATTACHMENT_BYTES: Bytes = Bytes(1 << 20);
 /// What the stock image starts from, unless configured.
 pub const BASE: &str = "alpine:3.23";
 /// What is installed in it, unless configured.

@@ -205,6 +205,7 @@ fn over(layer: Config, beneath: Config) -> Config {
         children: ChildrenTable::over(layer.children, beneath.children),
         commands: CommandsTable::over(layer.commands, beneath.commands),
         command_rules: by_name(layer.command_rules, beneath.command_rules),
+        workers: by_name(layer.workers, beneath.workers),
     }
 }
 
@@ -297,6 +298,9 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     config.commands.show(&mut rows, "commands");
     for (name, table) in &config.command_rules {
         table.value.show(&mut rows, &join("commands.rules", name));
+    }
+    for (name, table) in &config.workers {
+        table.value.show(&mut rows, &join("workers", name));
     }
     rows.into_ordered(KEYS)
 }

@@ -9,7 +9,10 @@ use super::setting::{PathBase, Setting};
 use super::value::{self, Expose, ProviderChoice, SecretMode, SecretProvider};
 use crate::agents::Profile;
 use crate::config::document::{DocumentReader, Fault, Scalar, Section};
-use crate::config::key::{Key, MAX_CHILDREN, MAX_DEPTH, MAX_GENERATIONS, MAX_POOL, TextFormat, ValueKind};
+use crate::config::key::{
+    Key, MAX_ATTACHMENTS, MAX_CHILDREN, MAX_DEPTH, MAX_GENERATIONS, MAX_POOL, MAX_WORKERS, TextFormat,
+    ValueKind,
+};
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
@@ -259,6 +262,8 @@ scalars! {
     Version: u32 = ValueKind::Integer(1, 1), |scalar| value::integer(scalar, 1, 1);
     PoolSize: u32 = ValueKind::Integer(0, MAX_POOL), |scalar| value::integer(scalar, 0, MAX_POOL);
     ChildCount: u32 = ValueKind::Integer(0, MAX_CHILDREN), |scalar| value::integer(scalar, 0, MAX_CHILDREN);
+    WorkerCount: u32 = ValueKind::Integer(1, MAX_WORKERS), |scalar| value::integer(scalar, 1, MAX_WORKERS);
+    WorkerFiles: u32 = ValueKind::Integer(0, MAX_ATTACHMENTS), |scalar| value::integer(scalar, 0, MAX_ATTACHMENTS);
     ChildDepth: u32 = ValueKind::Integer(1, MAX_GENERATIONS), |scalar| value::integer(scalar, 1, MAX_GENERATIONS);
     Depth: u32 = ValueKind::Integer(0, MAX_DEPTH), |scalar| value::integer(scalar, 0, MAX_DEPTH);
     TrueOrFalse: bool = ValueKind::Bool, value::boolean;

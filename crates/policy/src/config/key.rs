@@ -187,6 +187,12 @@ pub const MAX_DEPTH: u32 = 32;
 pub const MAX_POOL: u32 = 64;
 /// The most that `children.max` can be: each is a sandbox with its processes.
 pub const MAX_CHILDREN: u32 = 64;
+
+/// The most that live of a worker at once.
+pub const MAX_WORKERS: u32 = 64;
+
+/// The most files that a worker is handed.
+pub const MAX_ATTACHMENTS: u32 = 256;
 /// The most that `children.depth` can be.
 pub const MAX_GENERATIONS: u32 = 3;
 /// The word for no limit.

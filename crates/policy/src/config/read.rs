@@ -8,7 +8,8 @@ use super::schema::KEYS;
 use super::{
     AgentTable, ChildrenTable, CommandRuleTable, CommandsTable, Config, ConfigFile, ContainerTable, EnvTable,
     GeneralTable, GitTable, HomeTable, ImageTable, LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable,
-    NetworkTable, PathBase, PoolTable, ProtectTable, SecretTable, SharedDirTable, SocketTable, value,
+    NetworkTable, PathBase, PoolTable, ProtectTable, SecretTable, SharedDirTable, SocketTable, WorkerTable,
+    value,
 };
 use crate::config::document::{Broken, Document, DocumentReader, Section};
 use crate::config::problem::{self, Located, Location, Problem, ProblemCode};
@@ -84,6 +85,9 @@ fn read(mut document: Document<'_>, base: &PathBase) -> (Config, Vec<Problem>) {
         commands: CommandsTable::read(reader, &top.section("commands"), base),
         command_rules: named(reader, &top.section("commands").section("rules"), |reader, table| {
             Some(CommandRuleTable::read(reader, table, base)).filter(CommandRuleTable::is_complete)
+        }),
+        workers: named(reader, &top.section("workers"), |reader, table| {
+            Some(WorkerTable::read(reader, table, base)).filter(WorkerTable::is_complete)
         }),
     };
     (config, document.into_problems())

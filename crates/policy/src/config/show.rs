@@ -26,6 +26,7 @@ use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 use crate::rules::verdict::Decision;
 use crate::rules::verdict::Origin;
+use crate::rules::worker::Inherit;
 use crate::text::{escape, time};
 
 /// One setting that holds.
@@ -116,6 +117,7 @@ show_as_text!(
     Pull,
     RelativePath,
     RepositoryAccess,
+    Inherit,
     SecretMode,
     SecretProvider,
     SocketSource,

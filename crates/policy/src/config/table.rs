@@ -21,6 +21,7 @@ pub use self::protect::ProtectTable;
 pub use self::secrets::SecretTable;
 pub use self::shared_dirs::SharedDirTable;
 pub use self::sockets::SocketTable;
+pub use self::workers::WorkerTable;
 use super::key::Key;
 
 mod agent;
@@ -42,6 +43,7 @@ mod protect;
 mod secrets;
 mod shared_dirs;
 mod sockets;
+mod workers;
 
 /// Every part of the table, in the order in which a person reads a file. A table stands before its keys.
 const PARTS: &[&[Key]] = &[
@@ -82,6 +84,8 @@ const PARTS: &[&[Key]] = &[
     CommandsTable::KEYS,
     commands::RULES,
     CommandRuleTable::KEYS,
+    workers::TABLE,
+    WorkerTable::KEYS,
 ];
 
 /// The whole table.

@@ -33,6 +33,7 @@ use crate::rules::network;
 use crate::rules::path::normalise;
 use crate::rules::socket::{SocketSource, controls};
 use crate::rules::verdict::Decision;
+use crate::rules::worker::Inherit;
 use crate::text::{escape, time};
 
 /// What a file is compared with.
@@ -139,6 +140,7 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     pool(config, context.without.settings(), &mut found);
     children(config, context.without.settings(), &mut found);
     commands(config, context.without.settings(), &mut found);
+    workers(config, context.without.settings(), &mut found);
     found.0.sort_by(|a, b| a.location.cmp(&b.location));
     found.0
 }
@@ -568,6 +570,24 @@ fn commands(config: &Config, without: &Config, found: &mut Widenings) {
                 &rule.location,
                 format!("allows the command `{}`", escape::line(&words.join(" "))),
             );
+        }
+    }
+}
+
+fn workers(config: &Config, without: &Config, found: &mut Widenings) {
+    for (name, table) in &config.workers {
+        let worker = &table.value;
+        if without.workers.contains_key(name) {
+            let what = format!("takes the place of your worker `{name}`");
+            found.add(format!("workers.{name}"), &table.location, what);
+        }
+        if let Some(Located { value: Inherit::None, location }) = &worker.inherit {
+            let what = format!("lets the worker `{name}` have what this sandbox does not have");
+            found.add(format!("workers.{name}.inherit"), location, what);
+        }
+        if let Some(Located { value: max @ 2.., location }) = &worker.max {
+            let what = format!("lets {max} of the worker `{name}` live at once");
+            found.add(format!("workers.{name}.max"), location, what);
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::rules::network;
 use crate::rules::sandbox_name::is_sandbox_name;
 use crate::rules::socket::SocketSource;
 use crate::rules::verdict::Decision;
+use crate::rules::worker::Inherit;
 use crate::text::suggest::did_you_mean;
 
 /// Who is asked to run the sandbox.
@@ -127,6 +128,11 @@ impl Choice for Decision {
         &[("allow", Self::Allow), ("ask", Self::Ask), ("deny", Self::Deny)];
     const NAMES: &'static [&'static str] = &["allow", "ask", "deny"];
 }
+
+words! { Inherit {
+    "subset" = Self::Subset,
+    "none" = Self::None,
+} }
 
 words! { ProviderChoice {
     "auto" = Self::Auto,

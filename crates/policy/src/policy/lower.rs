@@ -72,6 +72,8 @@ impl Policy {
             pool: self.pool,
             children: self.children.clone(),
             commands: self.commands.clone(),
+            // Each is lowered from a file of its own.
+            workers: Vec::new(),
             protect: self.protect.clone(),
             layers: self.layers.clone(),
         })

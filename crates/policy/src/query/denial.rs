@@ -16,6 +16,7 @@ use crate::rules::verdict::listing;
 pub enum Act {
     Read,
     Write,
+    Attach,
 }
 
 impl From<PathAccess> for Act {
@@ -29,6 +30,7 @@ impl fmt::Display for Act {
         f.write_str(match self {
             Self::Read => "read",
             Self::Write => "write",
+            Self::Attach => "attach",
         })
     }
 }
@@ -68,6 +70,16 @@ pub enum Denial {
     /// It is larger than what tools touch there.
     #[error("cannot {access} `{path}`: {size} bytes are too large. Maximum allowed: {limit} bytes. {POLICY}")]
     TooLarge { access: Act, path: String, size: u64, limit: u64 },
+    /// More files are to be handed to a worker than it takes.
+    #[error(
+        "cannot attach {count} files: the worker takes {limit} at most. Leave some out, or put them into one. {POLICY}"
+    )]
+    TooManyAttachments { count: usize, limit: u32 },
+    /// Two files that are to be handed to a worker have the same name.
+    #[error(
+        "cannot attach `{path}`: another attachment is called `{name}`, too. Copy one of them to another name"
+    )]
+    SameName { path: String, name: String },
     /// A link on the way to it leads out of the boundary.
     #[error(
         "cannot {access} `{path}`: a link on the way leads out of `{boundary}`, or is absolute. Name the file that it leads to, if that \
@@ -266,9 +278,11 @@ impl Denial {
             | Self::Suffix { .. }
             | Self::TooLarge { .. }
             | Self::LeadsOut { .. }
+            | Self::TooManyAttachments { .. }
             | Self::Command { .. }
             | Self::Network { .. } => true,
             Self::NoPath { .. }
+            | Self::SameName { .. }
             | Self::NotApproved { .. }
             | Self::WrongKind { .. }
             | Self::NotFound { .. }
@@ -283,7 +297,7 @@ impl Denial {
 
 fn usable(act: Act) -> &'static str {
     match act {
-        Act::Read => "Readable",
+        Act::Read | Act::Attach => "Readable",
         Act::Write => "Writable",
     }
 }
@@ -390,6 +404,28 @@ mod tests {
                     path: path("/workspace/link"),
                     boundary: path("/workspace"),
                 },
+            ),
+            ("attachments, too many", Denial::TooManyAttachments { count: 9, limit: 8 }),
+            (
+                "attachment, suffix",
+                Denial::Suffix {
+                    access: Act::Attach,
+                    path: path("/workspace/data.db"),
+                    allowed: vec![path(".md")],
+                },
+            ),
+            (
+                "attachment, size",
+                Denial::TooLarge {
+                    access: Act::Attach,
+                    path: path("/workspace/book.pdf"),
+                    size: 20_000_000,
+                    limit: 1_048_576,
+                },
+            ),
+            (
+                "attachments of one name",
+                Denial::SameName { path: path("/workspace/b/README.md"), name: path("README.md") },
             ),
             (
                 "network",
@@ -547,11 +583,13 @@ mod tests {
             Denial::Network { .. } => 15,
             Denial::Command { .. } => 16,
             Denial::NotApproved { .. } => 17,
+            Denial::TooManyAttachments { .. } => 18,
+            Denial::SameName { .. } => 19,
         };
         let mut numbers: Vec<usize> = examples().iter().map(|(_, denial)| number(denial)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        assert_eq!(numbers, (0..18).collect::<Vec<_>>());
+        assert_eq!(numbers, (0..20).collect::<Vec<_>>());
         for (name, denial) in examples() {
             let says_so = denial.to_string().ends_with(POLICY);
             assert_eq!(denial.is_policy(), says_so, "{name}: {denial}");

@@ -198,6 +198,12 @@ impl EnvRules {
         rules.filter(|(_, (rule, _))| *rule == EnvRule::Unset).map(|(name, _)| name)
     }
 
+    /// Lists the variables of which the caller's values pass.
+    pub fn passed(&self) -> impl Iterator<Item = &Name> {
+        let rules = self.rules.iter();
+        rules.filter(|(_, (rule, _))| *rule == EnvRule::Pass).map(|(name, _)| name)
+    }
+
     /// Names a variable; returns the rule that stood for it before.
     pub fn insert(&mut self, name: Name, rule: EnvRule, origin: Origin) -> Option<(EnvRule, Origin)> {
         self.rules.insert(name, (rule, origin))

@@ -6,6 +6,7 @@ mod bad_input;
 mod client;
 mod command_rules;
 mod conformance;
+mod delegate;
 mod ends;
 mod files;
 mod hang_up;

@@ -482,6 +482,7 @@ mod tests {
             pool: None,
             children: None,
             commands: policy::commands::CommandRules::default(),
+            workers: Vec::new(),
             protect: Protect::NOTHING,
             lifecycle: policy::plan::Lifecycle::default(),
             layers: std::collections::BTreeMap::new(),
