@@ -94,6 +94,11 @@ impl Question {
         })
     }
 
+    /// Returns it in words.
+    pub(crate) fn into_message(self) -> String {
+        self.0.message
+    }
+
     /// Asks it by the client of a call; polls `notifying` meanwhile.
     ///
     /// # Errors
@@ -105,8 +110,7 @@ impl Question {
         patience: Duration,
         notifying: impl Future<Output = Infallible> + Send,
     ) -> Result<Result<(), Approval>, Failure> {
-        let client = context.peer.peer_info();
-        if client.is_none_or(|client| client.capabilities.elicitation.is_none()) {
+        if !can_ask(context) {
             return Ok(Err(Approval::NobodyToAsk));
         }
         let mut request: CreateElicitationRequest = Request::new(self.0);
@@ -124,6 +128,11 @@ impl Question {
         let _ = asked.cancel(Some(why.to_owned())).await;
         ended
     }
+}
+
+/// Returns whether the client of a call can ask its person.
+pub(crate) fn can_ask(context: &RequestContext<RoleServer>) -> bool {
+    context.peer.peer_info().is_some_and(|client| client.capabilities.elicitation.is_some())
 }
 
 /// Reads what a client has answered: whatever is not the one word for it allows nothing.

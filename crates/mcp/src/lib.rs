@@ -16,7 +16,7 @@ mod tools;
 mod transport;
 
 pub use self::failure::Failure;
-pub use self::program::{Made, Make, Program, Questions, ReadSecrets, Remove};
+pub use self::program::{AskTerminal, Made, Make, Program, Questions, ReadSecrets, Remove, TerminalAnswer};
 pub use self::tools::definitions;
 pub use self::transport::http::{self, HttpOptions};
 pub use self::transport::stdio;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use policy::plan::Plan;
 use sandbox::provider::launch::Lifeline;
 use sandbox::secrets::SecretValue;
+use sandbox::shell::Cancel;
 use sandbox::{Attachment, Sandbox};
 
 use crate::failure::Failure;
@@ -25,11 +26,22 @@ pub type Remove = dyn Fn(&Sandbox, Duration) -> Result<Vec<String>, Failure> + S
 /// Reads the values of the secrets of a plan, by variable.
 pub type ReadSecrets = dyn Fn(&Plan) -> Result<Vec<(String, SecretValue)>, Failure> + Send + Sync;
 
-/// Whether a person is asked.
+/// What a person has answered on the terminal of the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TerminalAnswer {
+    Allowed,
+    Refused,
+    /// Nothing in time, or the question was taken back.
+    Unanswered,
+}
+
+/// Asks a person on the terminal of the server, who has so long to answer; raised, the flag takes the question back.
+pub type AskTerminal = dyn Fn(&str, Duration, &Cancel) -> TerminalAnswer + Send + Sync;
+
+/// Whether a person is asked.
 pub enum Questions {
-    /// By the client, where it can ask.
-    Asked,
+    /// By the client, where it can ask, else on the terminal of the server, if it has one.
+    Asked { terminal: Option<Box<AskTerminal>> },
     /// Never: whatever needs an answer is refused.
     Refused,
 }

@@ -22,13 +22,16 @@ use tokio::time::{MissedTickBehavior, interval_at};
 use crate::admission::{Admission, Queue};
 use crate::approval::{self, OPEN, PATIENCE, Step};
 use crate::failure::Failure;
-use crate::program::Questions;
+use crate::program::{Questions, TerminalAnswer};
 use crate::resources;
 use crate::session::Session;
 use crate::tools::{self, Answer, Row, Wanted, delegate};
 
 /// How often a client that wants to know is notified that a call goes on.
 const PROGRESS: Duration = Duration::from_secs(2);
+
+/// What a client is notified of while a person is asked.
+const ASKED: &str = "a person was asked, and has not answered";
 
 /// The server, for one client.
 #[derive(Clone)]
@@ -71,14 +74,25 @@ impl Server {
             permit = self.admission.enter(queue) => permit?,
             () = call.context.ct.cancelled() => return Err(Failure::Cancelled),
         };
+        let work = move |session: &Session, cancel: &Cancel| {
+            let _permit = permit;
+            work(session, cancel)
+        };
+        self.on_a_thread(call, "it has run", work).await
+    }
+
+    /// Does the same at once; `what` is what the client is notified of meanwhile.
+    async fn on_a_thread<T: Send + 'static>(
+        &self,
+        call: &Call<'_>,
+        what: &str,
+        work: impl FnOnce(&Session, &Cancel) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
         let cancel = Cancel::new().map_err(Failure::host("beginning the call"))?;
         let _raise = RaiseOnDrop(cancel.clone());
         let (session, wants_end) = (Arc::clone(&self.session), cancel.clone());
-        let mut task = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            work(&session, &wants_end)
-        });
-        let mut notifying = pin!(call.notify("it has run"));
+        let mut task = tokio::task::spawn_blocking(move || work(&session, &wants_end));
+        let mut notifying = pin!(call.notify(what));
         let mut is_cancelled = false;
         loop {
             tokio::select! {
@@ -118,19 +132,50 @@ impl Server {
         });
         let (step, verdict) = decided.await?;
         let Step::Ask(question) = step else { return Ok(()) };
-        let answer = match self.session.program.questions {
+        let answer = match &self.session.program.questions {
             Questions::Refused => Err(Approval::NobodyToAsk),
-            Questions::Asked => {
+            Questions::Asked { terminal } => {
                 let busy =
                     |_| Failure::Busy("as many questions wait for a person as the server asks at once");
                 let _open = self.questions.try_acquire().map_err(busy)?;
-                question
-                    .ask(call.context, PATIENCE, call.notify("a person was asked, and has not answered"))
-                    .await?
+                if terminal.is_some() && !approval::can_ask(call.context) {
+                    self.ask_on_terminal(question.into_message(), call).await?
+                } else {
+                    question.ask(call.context, PATIENCE, call.notify(ASKED)).await?
+                }
             }
         };
         let (command, rule) = (verdict.command, verdict.reason.to_string());
         Ok(answer.map_err(|answer| Box::new(Denial::NotApproved { command, rule, answer }))?)
+    }
+}
+
+impl Server {
+    /// Asks a question on the terminal of the server, where it has one.
+    ///
+    /// # Errors
+    ///
+    /// The client has cancelled the call.
+    async fn ask_on_terminal(
+        &self,
+        question: String,
+        call: &Call<'_>,
+    ) -> Result<Result<(), Approval>, Failure> {
+        self.on_a_thread(call, ASKED, move |session, taken_back| {
+            let Questions::Asked { terminal: Some(ask) } = &session.program.questions else {
+                return Ok(Err(Approval::NobodyToAsk));
+            };
+            let answer = ask(&question, PATIENCE, taken_back);
+            if taken_back.is_raised() {
+                return Err(Failure::Cancelled);
+            }
+            Ok(match answer {
+                TerminalAnswer::Allowed => Ok(()),
+                TerminalAnswer::Refused => Err(Approval::Refused),
+                TerminalAnswer::Unanswered => Err(Approval::Unanswered),
+            })
+        })
+        .await
     }
 }
 

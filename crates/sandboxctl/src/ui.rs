@@ -221,10 +221,15 @@ pub(crate) fn can_ask() -> bool {
 
 /// Asks a yes-or-no question on the terminal; no is the default.
 pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
-    to_stderr(&for_stderr("", &format!("{question} [y/N] ")));
+    prompt(&format!("{question} [y/N] "));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).context("cannot read the answer from the terminal")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Prints a question, after which the answer is typed on the same line.
+pub(crate) fn prompt(question: &str) {
+    to_stderr(&for_stderr("", question));
 }
 
 /// Puts a label of ours before a text of anybody's.

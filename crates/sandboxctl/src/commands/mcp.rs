@@ -24,6 +24,7 @@ use crate::ui::Ui;
 use crate::{load, precedence, report, ui};
 
 mod install;
+mod terminal;
 
 pub(crate) fn mcp(ui: &Ui, command: McpCommand) -> Result<ExitCode, CommandError> {
     match command {
@@ -56,7 +57,12 @@ fn serve(ui: &Ui, context: Context, args: &McpServeArgs) -> Result<ExitCode, Com
     let program = Program {
         plan: loaded.plan,
         is_named: args.request.name.is_some(),
-        questions: if args.request.source.answers.no_input { Questions::Refused } else { Questions::Asked },
+        questions: if args.request.source.answers.no_input {
+            Questions::Refused
+        } else {
+            // Otherwise standard input is the client's.
+            Questions::Asked { terminal: http.as_ref().and_then(|_| terminal::asking()) }
+        },
         version: env!("CARGO_PKG_VERSION"),
         make: Box::new(move |plan, attachment| making.make(plan, attachment)),
         remove: Box::new(move |sandbox, grace| removing.remove(sandbox, grace)),

@@ -19,6 +19,7 @@ mod life;
 mod limits;
 mod outside;
 mod shell;
+mod terminal;
 
 #[expect(dead_code, reason = "servers here are reached by one client alone")]
 #[path = "../network/internet.rs"]
