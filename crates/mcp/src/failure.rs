@@ -6,7 +6,7 @@ use sandbox::session::error::StartError;
 use sandbox::session::staying::copy::CopyError;
 use sandbox::shell::jobs::JobError;
 use sandbox::state::sandboxes::SandboxError;
-use sandbox::tools::ToolError;
+use sandbox::tools::{ATTACHMENTS, ToolError};
 
 /// Why a tool did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +58,9 @@ impl From<CopyError> for Failure {
     fn from(error: CopyError) -> Self {
         match error {
             CopyError::Sandbox(error) => error.into(),
-            // What the system says inside, such as that there is no room.
-            CopyError::Inside { .. } => Self::InvalidArguments(error.to_string()),
+            CopyError::Inside { message, .. } => Self::InvalidArguments(format!(
+                "the worker has no place for the attachments in {ATTACHMENTS}: {message}; have fewer or smaller ones"
+            )),
             error => Self::Host { what: "handing over the attachments", reason: error.to_string() },
         }
     }

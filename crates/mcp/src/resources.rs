@@ -105,6 +105,11 @@ pub(crate) fn policy_object(plan: &Plan) -> Value {
 
 /// Returns a worker, and its own policy, as an object.
 fn worker_object(worker: &Worker) -> Value {
+    let mut policy = policy_object(&worker.plan);
+    if let Some(policy) = policy.as_object_mut() {
+        // As long as all the rest, and the same.
+        policy.remove("protected");
+    }
     json!({
         "name": worker.name,
         "description": worker.description,
@@ -114,7 +119,7 @@ fn worker_object(worker: &Worker) -> Value {
             "max_bytes": worker.attachments.max_bytes.0,
             "suffixes": worker.attachments.suffixes,
         },
-        "policy": policy_object(&worker.plan),
+        "policy": policy,
     })
 }
 

@@ -163,7 +163,11 @@ impl Session {
     }
 
     fn make(&self, name: String, kept: Kept) -> Result<Arc<Sandbox>, Failure> {
-        let _place = self.reserve()?;
+        let place = self.reserve(|| {
+            Failure::InvalidArguments(format!(
+                "there are {MOST} sandboxes already, or about to be, which is the most; remove one with `sandbox_remove`"
+            ))
+        })?;
         let mut plan = self.program.plan.clone();
         plan.name.clone_from(&name);
         let attachment = match kept {
@@ -181,19 +185,19 @@ impl Session {
         }
         let held = Held { sandbox: Arc::clone(&sandbox), kept, _lifeline: lifeline, files: Arc::default() };
         state.sandboxes.insert(name, held);
+        place.settle(&mut state);
         Ok(sandbox)
     }
 
-    /// Takes the place of a sandbox that is about to be made.
-    fn reserve(&self) -> Result<Place<'_>, Failure> {
+    /// Takes the place of a sandbox that is about to be made; `full` is what there is to say where there is none.
+    fn reserve(&self, full: impl FnOnce() -> Failure) -> Result<Place<'_>, Failure> {
         let mut state = self.lock();
         if state.stage == Stage::Ended {
             return Err(Failure::Cancelled);
         }
-        if state.sandboxes.len() + state.workers.len() + state.making >= MOST {
-            return Err(Failure::InvalidArguments(format!(
-                "there are {MOST} sandboxes already, or about to be, which is the most; remove one with `sandbox_remove`"
-            )));
+        let at_work = state.workers.iter().filter(|worker| worker.sandbox.is_some()).count();
+        if state.sandboxes.len() + at_work + state.making >= MOST {
+            return Err(full());
         }
         state.making += 1;
         Ok(Place(self))
@@ -288,6 +292,15 @@ impl Session {
 
 /// The place of a sandbox that is being made, until it is there or will not be.
 struct Place<'a>(&'a Session);
+
+impl Place<'_> {
+    /// Gives it to the sandbox, which is in the state from now on: it is counted once.
+    fn settle(self, state: &mut State) {
+        state.making -= 1;
+        self.0.settled.notify_all();
+        std::mem::forget(self);
+    }
+}
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {

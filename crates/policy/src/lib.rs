@@ -24,5 +24,5 @@ pub mod variables;
 
 pub use self::policy::{
     BoundaryRequest, HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, Policy, Presence,
-    Purpose, SocketRequest, ToolchainParts, Unavailable, WorkerRequest, without_containers,
+    ProjectSays, Purpose, SocketRequest, ToolchainParts, Unavailable, WorkerRequest, without_containers,
 };

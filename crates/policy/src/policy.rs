@@ -13,7 +13,7 @@ pub use self::facts::{
     HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, ToolchainParts, Unavailable,
 };
 pub use self::sockets::SocketRequest;
-pub use self::workers::WorkerRequest;
+pub use self::workers::{ProjectSays, WorkerRequest};
 use crate::commands::CommandRules;
 use crate::config::defaults::{DEPTH, IMAGE, POOL_AGE};
 use crate::config::effective::Effective;
@@ -73,6 +73,7 @@ pub struct Policy {
     children: Option<Children>,
     commands: CommandRules,
     workers: Vec<WorkerRequest>,
+    project_says: ProjectSays,
     /// Where each decision about commands stands, by its key.
     command_origins: BTreeMap<String, Origin>,
     protect: plan::Protect,
@@ -100,7 +101,7 @@ impl Policy {
         let boundaries = boundary::rules(&wanted, protected.clone());
         let commands = commands::rules(config, &mut problems);
         let (limits, children) = children::divided(config, provider, &wanted, &mut problems);
-        let workers = workers::wanted(config, provider, &mut problems);
+        let workers = workers::wanted(config, &mut problems);
         let workdir = boundary::start(config, &wanted, working_directory, &mut problems);
         problem::sort(&mut problems);
         let Some(boundaries) = boundaries.filter(|_| problems.is_empty()) else { return Err(problems) };
@@ -146,6 +147,7 @@ impl Policy {
             children,
             commands,
             workers,
+            project_says: ProjectSays::of(config),
             command_origins: commands::origins(config),
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
@@ -208,6 +210,11 @@ impl Policy {
     /// Returns the workers whose settings are to be read.
     pub fn workers(&self) -> &[WorkerRequest] {
         &self.workers
+    }
+
+    /// Returns what the project's own file says, and no layer beneath it.
+    pub fn project_says(&self) -> ProjectSays {
+        self.project_says
     }
 
     /// Lists the variables of which the sandbox gets the caller's values.

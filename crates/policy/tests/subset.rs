@@ -1,13 +1,13 @@
 //! Whether a worker has no more than its sandbox, and that every difference is named.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use policy::child::ChildRequest;
 use policy::config::effective::Effective;
 use policy::config::problem::Scope;
 use policy::config::{Config, ConfigFile, PathBase};
-use policy::plan::{FileId, Plan};
+use policy::plan::{FileId, Network, OnReplaced, Plan};
 use policy::rules::shared_dir::PathKind;
 use policy::{HostDirectory, HostFacts, Policy};
 
@@ -21,6 +21,7 @@ const SANDBOX: &str = r#"
     [env]
     pass = ["EDITOR"]
     unset = ["LANG"]
+    set = { TERM = "dumb" }
     [secrets.token]
     mode = "inject"
     env_var = "TOKEN"
@@ -38,18 +39,6 @@ const SANDBOX: &str = r#"
     memory = "1g"
     pids = 100
     timeout = "10m"
-    [native]
-    require = ["net", "seccomp", "landlock", "mount", "user", "pid", "capabilities"]
-"#;
-
-/// What every worker here has to say of what its sandbox narrows.
-const NARROW: &str = r#"
-    [env]
-    unset = ["LANG"]
-    [limits]
-    memory = "512m"
-    pids = 50
-    timeout = "1m"
     [native]
     require = ["net", "seccomp", "landlock", "mount", "user", "pid", "capabilities"]
 "#;
@@ -81,7 +70,9 @@ fn plan(policy: &Policy) -> Plan {
         directories: policy.boundaries().iter().map(directory).collect(),
         workdir: Ok(()),
         name: "one".to_owned(),
-        environment: vec![("EDITOR".into(), "vi".into()), ("PAGER".into(), "less".into())],
+        environment: [("EDITOR", "vi"), ("PAGER", "less"), ("LC_ALL", "C"), ("TERM", "xterm")]
+            .map(|(name, value)| (name.into(), value.into()))
+            .into(),
         home: None,
         absent: BTreeSet::new(),
         sockets: BTreeMap::new(),
@@ -92,55 +83,53 @@ fn plan(policy: &Policy) -> Plan {
     policy.plan(&facts).expect("a plan")
 }
 
-/// What a worker with these settings has beyond the sandbox.
-fn beyond(worker: &str) -> Vec<String> {
-    beyond_of(SANDBOX, &format!("{NARROW}\n{worker}"))
+/// A worker with these settings, narrowed by the sandbox, and what it has beyond it.
+fn narrowed(sandbox: &str, worker: &str) -> (Plan, Vec<String>) {
+    let (own, policy) = (plan(&policy(sandbox)), policy(worker));
+    let mut worker = plan(&policy);
+    own.narrow(&mut worker, &policy.passed_variables());
+    let found = own.exceeded_by(&worker).into_iter().map(|mistake| mistake.message).collect();
+    (worker, found)
 }
 
-fn beyond_of(sandbox: &str, worker: &str) -> Vec<String> {
-    let worker = policy(worker);
-    let found = plan(&policy(sandbox)).exceeded_by(&plan(&worker), &worker.passed_variables());
-    found.into_iter().map(|mistake| mistake.message).collect()
+fn beyond(worker: &str) -> Vec<String> {
+    narrowed(SANDBOX, worker).1
 }
 
 #[test]
 fn the_same_and_less_is_no_more() {
-    let sandbox = policy(SANDBOX);
-    let (own, passed) = (plan(&sandbox), sandbox.passed_variables());
-    assert_eq!(own.exceeded_by(&own, &passed), []);
+    assert_eq!(beyond(SANDBOX), Vec::<String>::new());
     for worker in [
         "[shared_dirs]",
-        "[shared_dirs]\ncode = { host = \"/srv/a/code\", guest = \"/x\", mode = \"ro\", hide = [\"secret\", \"more\"] }",
-        "[shared_dirs]\npart = { host = \"/srv/a/code/src\", guest = \"/x\", hide = [\"secret\"] }",
-        "[shared_dirs]\ncode = { host = \"/srv/a/code\", guest = \"/x\", hide = [\"secret\"] }\n\
+        "[shared_dirs]\ncode = { host = \"/srv/a/code\", guest = \"/x\", mode = \"ro\" }",
+        "[shared_dirs]\ncode = { host = \"/srv/a/code\", guest = \"/x\", hide = [\"more\"] }\n\
          part = { host = \"/srv/a/data/other\", guest = \"/y\", mode = \"ro\", exec = false }",
         "[shared_dirs]\n[secrets.token]\nmode = \"inject\"\nenv_var = \"OTHER\"\nsource = \"file:/srv/token\"",
-        "[shared_dirs]\n[network]\nmode = \"allowlist\"\nallow = [\"a.files.example.org\"]\ndeny = [\"bad.files.example.org\"]",
-        "env.set = { PAGER = \"less\" }\n[shared_dirs]",
+        "[shared_dirs]\n[network]\nmode = \"allowlist\"\nallow = [\"a.files.example.org\"]",
+        "[shared_dirs]\n[limits]\nmemory = \"8g\"\n[protect]\ndepth = 1\n[env]\npass = [\"PAGER\"]",
     ] {
-        let worker =
-            if worker.starts_with("env") { worker.replace("env.set", "# ") } else { worker.to_owned() };
-        assert_eq!(beyond(&worker), Vec::<String>::new(), "{worker}");
+        assert_eq!(beyond(worker), Vec::<String>::new(), "{worker}");
     }
 }
 
 #[test]
 fn every_difference_is_named() {
+    let code = "code = { host = \"/srv/a/code\", guest = \"/c\", mode = \"ro\" }";
     for (worker, named) in [
         (
             "other = { host = \"/srv/a/other\", guest = \"/x\" }",
             "`other` shares /srv/a/other, which this sandbox does not have",
         ),
         (
-            "up = { host = \"/srv/a\", guest = \"/x\" }",
+            "up = { host = \"/srv/a\", guest = \"/x\", mode = \"ro\" }",
             "`up` shares /srv/a, which this sandbox does not have",
         ),
         (
-            "code = { host = \"/srv/a/code\", guest = \"/x\" }",
-            "`code` shows what this sandbox hides: `secret`",
+            "hidden = { host = \"/srv/a/code/secret\", guest = \"/x\", mode = \"ro\", hide = [\"secret\"] }",
+            "`hidden` is a part of /srv/a/code, in which this sandbox hides `secret`",
         ),
         (
-            "data = { host = \"/srv/a/data/other\", guest = \"/x\", exec = false, hide = [\"secret\"] }",
+            "data = { host = \"/srv/a/data/other\", guest = \"/x\", exec = false }",
             "`data` is writable, and /srv/a/data/other is read-only in this sandbox",
         ),
         (
@@ -155,14 +144,15 @@ fn every_difference_is_named() {
             "data = { host = \"/srv/a/data/inner/deep\", guest = \"/x\", mode = \"ro\", exec = false }",
             "`data` shows /srv/a/data/inner, which `cover` covers in this sandbox",
         ),
-        (
-            "data = { host = \"/srv/a/data/other\", guest = \"/x\", mode = \"ro\", exec = false }",
-            "this sandbox hides files in `code`, which may be in `data` too, so a worker has both or neither",
-        ),
     ] {
-        let found = beyond(&format!("[shared_dirs]\n{worker}"));
-        assert!(found.iter().any(|message| message == named), "{worker}: {found:#?}");
+        assert_eq!(beyond(&format!("[shared_dirs]\n{code}\n{worker}")), [named], "{worker}");
     }
+    let alone =
+        "[shared_dirs]\ndata = { host = \"/srv/a/data/other\", guest = \"/x\", mode = \"ro\", exec = false }";
+    assert_eq!(
+        beyond(alone),
+        ["this sandbox hides files in `code`, which may be in `data` too, so a worker has both or neither"]
+    );
     for (worker, named) in [
         (
             "[secrets.other]\nmode = \"inject\"\nenv_var = \"O\"\nsource = \"file:/srv/other\"",
@@ -174,71 +164,89 @@ fn every_difference_is_named() {
         ),
         (
             "[secrets.gpt]\nmode = \"proxy\"\nprovider = \"openai\"\nenv_var = \"OPENAI_API_KEY\"\nsource = \"file:/srv/token\"",
-            "the egress proxy adds the secret `openai` to its requests, and not to those of this sandbox",
+            "`secrets.openai` routes its requests, and not those of this sandbox",
         ),
         (
-            "[network]\nmode = \"allowlist\"\nallow = [\"example.net\"]\ndeny = [\"bad.files.example.org\"]",
+            "[network]\nmode = \"allowlist\"\nallow = [\"example.net\"]",
             "it may reach `example.net`, and this sandbox may not",
         ),
-        (
-            "[network]\nmode = \"allowlist\"\nallow = [\"*.files.example.org\"]",
-            "`bad.files.example.org` is denied to this sandbox, and not to it",
-        ),
-        ("[children]\nmax = 1", "it may start more sandboxes than this sandbox may"),
-        ("[protect]\ndepth = 1", "`protect.depth` is 1, and 3 in this sandbox"),
-        ("[protect]\nallow = [\".new\"]", "new names are not reported that this sandbox reports: `.new`"),
-        (
-            "[protect]\non_replaced = \"warn\"",
-            "it is not ended when a protected file is replaced, and this sandbox is",
-        ),
+        ("[children]\nmax = 1", "it may start sandboxes of its own"),
     ] {
-        let found = beyond(&format!("[shared_dirs]\n{worker}"));
-        assert!(found.iter().any(|message| message == named), "{worker}: {found:#?}");
+        assert_eq!(beyond(&format!("[shared_dirs]\n{worker}")), [named], "{worker}");
     }
 }
 
 #[test]
-fn another_provider_image_or_an_open_network_is_more() {
+fn a_part_of_a_directory_is_read_only_or_refused() {
+    let sandbox = "[shared_dirs]\nall = { host = \"/srv/a/all\", guest = \"/w\" }";
+    let part = |mode| {
+        format!(
+            "[shared_dirs]\npart = {{ host = \"/srv/a/all/.git/hooks\", guest = \"/x\", mode = \"{mode}\" }}"
+        )
+    };
+    assert_eq!(narrowed(sandbox, &part("ro")).1, Vec::<String>::new());
+    assert_eq!(
+        narrowed(sandbox, &part("rw")).1,
+        ["`part` is writable and a part of /srv/a/all, of which the whole says what is protected"]
+    );
+    // One that narrows what it lies in covers that.
+    let sandbox = "[shared_dirs]\nall = { host = \"/srv/a/all\", guest = \"/w\", mode = \"ro\" }\n\
+        out = { host = \"/srv/a/all/out\", guest = \"/w/out\", mode = \"ro\", exec = false }";
+    let all = "[shared_dirs]\nall = { host = \"/srv/a/all\", guest = \"/w\", mode = \"ro\" }";
+    assert_eq!(narrowed(sandbox, all).1, ["`all` shows /srv/a/all/out, which `out` covers in this sandbox"]);
+}
+
+#[test]
+fn another_image_or_an_open_network_is_more() {
     let docker = "provider = \"docker\"\n[shared_dirs]\n";
-    for (worker, named) in [
-        (
-            "provider = \"podman\"\n[shared_dirs]\n",
-            "its provider is podman, and that of this sandbox is docker",
-        ),
-        (&*format!("{docker}[image]\nname = \"other\"\n"), "its image, or how that is run, is another one"),
-        (&*format!("{docker}[network]\nmode = \"open\"\n"), "it has a network, and this sandbox has none"),
-    ] {
-        assert_eq!(beyond_of(docker, worker), [named], "{worker}");
-    }
+    let other = format!("{docker}[image]\nname = \"other\"\n");
+    assert!(narrowed(docker, &other).1[0].starts_with("its image is `other`"));
     let listed = format!("{docker}[network]\nmode = \"allowlist\"\nallow = [\"example.org\"]\n");
     let open = format!("{docker}[network]\nmode = \"open\"\n");
-    assert_eq!(beyond_of(&listed, &open), ["it reaches every host, and this sandbox only some"]);
-    assert_eq!(beyond_of(&open, &listed), Vec::<String>::new());
     let inwards = format!("{docker}[network]\nmode = \"allowlist\"\nallow = [\"127.0.0.1:80\"]\n");
-    assert_eq!(beyond_of(&open, &inwards), ["`127.0.0.1:80` leads inwards, where this sandbox does not"]);
+    for (sandbox, worker, named) in [
+        (docker, &*open, &["it has a network, and this sandbox has none"][..]),
+        (&*listed, &open, &["it reaches every host, and this sandbox only some"]),
+        (&open, &listed, &[]),
+        (&open, &inwards, &["`127.0.0.1:80` leads inwards, where this sandbox does not"]),
+    ] {
+        assert_eq!(narrowed(sandbox, worker).1, named, "{worker}");
+    }
 }
 
 #[test]
-fn limits_variables_and_layers_that_are_not_named_are_wider() {
-    let worker = policy("provider = \"native\"\n[shared_dirs]\n[env]\npass = [\"PAGER\"]");
-    let found = plan(&policy(SANDBOX)).exceeded_by(&plan(&worker), &worker.passed_variables());
-    let found: Vec<_> = found.into_iter().map(|mistake| mistake.message).collect();
-    for named in [
-        "it sees the caller's value of the variable PAGER, and this sandbox does not",
-        "the variable LANG is taken away from this sandbox, and not from it",
-        "`limits.memory` is unlimited, and 1g in this sandbox",
-        "`limits.pids` is 1024, and 100 in this sandbox",
-        "`limits.timeout` is unlimited, and 10m in this sandbox",
-    ] {
-        assert!(found.iter().any(|message| message == named), "{named}: {found:#?}");
-    }
+fn what_narrows_the_sandbox_narrows_the_worker() {
+    let worker = "[shared_dirs]\ncode = { host = \"/srv/a/code\", guest = \"/x\", mode = \"ro\" }\n\
+        [env]\npass = [\"PAGER\", \"EDITOR\"]\nset = { OWN = \"1\" }\n[limits]\nmemory = \"8g\"\npids = 7\n\
+        [network]\nmode = \"allowlist\"\nallow = [\"a.files.example.org\"]\n[protect]\nallow = [\".new\"]\non_replaced = \"warn\"\n[native]\nrequire = []";
+    let (worker, found) = narrowed(SANDBOX, worker);
+    assert_eq!(found, Vec::<String>::new());
+    let own = plan(&policy(SANDBOX));
+    assert_eq!((worker.limits.memory, worker.limits.pids), (own.limits.memory, Some(7)));
+    assert_eq!(worker.limits.timeout, own.limits.timeout);
+    let value = |name: &str| {
+        let variable = worker.env.iter().find(|variable| variable.name == name);
+        variable.map(|variable| variable.value.to_str().unwrap_or_default())
+    };
+    // The caller's, the sandbox's, and its own.
+    assert_eq!(
+        (value("PAGER"), value("EDITOR"), value("TERM"), value("OWN")),
+        (None, Some("vi"), Some("dumb"), Some("1"))
+    );
+    assert!(worker.unset.contains(&"LANG".to_owned()));
+    assert_eq!(worker.boundaries[0].hide, ["secret"]);
+    let Network::Allowlist { deny, .. } = &worker.network else { panic!("{:?}", worker.network) };
+    assert!(deny.iter().any(|rule| rule.pattern.to_string() == "bad.files.example.org"));
+    assert_eq!(
+        (&worker.layers, &worker.protect.allow, worker.protect.on_replaced),
+        (&own.layers, &Vec::new(), OnReplaced::End)
+    );
 }
 
 #[test]
 fn what_a_child_gets_is_never_more() {
-    let parent = format!("{SANDBOX}\n[children]\nmax = 3\n");
-    let parent = policy(&parent);
-    let (own, passed) = (plan(&parent), parent.passed_variables());
+    let parent = policy(&format!("{SANDBOX}\n[children]\nmax = 3\n"));
+    let own = plan(&parent);
     for request in [
         r#"{"command": ["true"]}"#,
         r#"{"command": ["true"], "shared_dirs": {"code": "rw", "data": "ro", "cover": "ro"}, "secrets": ["token", "anthropic"]}"#,
@@ -246,23 +254,14 @@ fn what_a_child_gets_is_never_more() {
     ] {
         let request = ChildRequest::parse(request.as_bytes()).expect(request);
         let child = own.child(&request, "child".to_owned()).expect("a child");
-        assert_eq!(own.exceeded_by(&child, &passed), [], "{request:?}");
+        assert_eq!(own.exceeded_by(&child), [], "{request:?}");
+        let mut same = child.clone();
+        own.narrow(&mut same, &parent.passed_variables());
+        // Nothing was left to be narrowed but what is denied anyway.
+        assert_eq!(
+            (same.limits, same.env, same.layers),
+            (child.limits, child.env, child.layers),
+            "{request:?}"
+        );
     }
-}
-
-#[test]
-fn what_is_protected_is_protected_in_a_part_of_the_directory_too() {
-    let sandbox = plan(&policy(
-        "[shared_dirs]\ncode = { host = \"/srv/a/code\", guest = \"/w\" }\n[protect]\npaths = [\"a/b/c\", \"d\"]",
-    ));
-    let mut worker = plan(&policy("[shared_dirs]\npart = { host = \"/srv/a/code/x/a\", guest = \"/w\" }"));
-    let before = worker.protect.paths.clone();
-    sandbox.protect_in(&mut worker);
-    let new: Vec<_> =
-        worker.protect.paths.iter().filter(|path| !before.contains(path)).map(PathBuf::from).collect();
-    // `x` may be a repository, in which `a/b/c` is protected.
-    for path in ["a/b/c", "b/c", "d"] {
-        assert!(new.contains(&PathBuf::from(path)), "{path}: {new:?}");
-    }
-    assert_eq!(sandbox.exceeded_by(&worker, &BTreeSet::new()), []);
 }

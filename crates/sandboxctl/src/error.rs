@@ -87,6 +87,12 @@ impl CommandError {
         self
     }
 
+    /// Adds what was being done.
+    pub(crate) fn context(mut self, what: String) -> Self {
+        self.cause = self.cause.context(what);
+        self
+    }
+
     /// Adds more for programs.
     pub(crate) fn details(mut self, details: impl Serialize) -> Self {
         self.details = serde_json::to_value(details).unwrap_or_default();

@@ -40,8 +40,8 @@ pub(crate) struct Loaded {
     pub(crate) programs: Programs,
 }
 
-/// Makes the plan for what was typed. Which provider runs it is reported as soon as that is known, which is before there is a plan; what
-/// was typed is reported before anything is read.
+/// Makes the plan for what was typed, without workers, who have nothing to do there: their files are protected. Which provider runs it is reported as
+/// soon as that is known, which is before there is a plan; what was typed is reported before anything is read.
 pub(crate) fn plan(
     ui: &Ui,
     context: &Context,
@@ -50,10 +50,28 @@ pub(crate) fn plan(
     known: &mut dyn FnMut(Provider),
 ) -> Result<Loaded, CommandError> {
     let mut made = make(ui, context, request, argv, known)?;
+    workers::protect_files(&mut made)?;
+    Ok(made.into())
+}
+
+/// Makes the plan for what was typed, with those of its workers.
+pub(crate) fn plan_with_workers(
+    ui: &Ui,
+    context: &Context,
+    request: &PlanRequest,
+    argv: Vec<OsString>,
+) -> Result<Loaded, CommandError> {
+    let mut made = make(ui, context, request, argv, &mut |_| ())?;
     workers::load(ui, context, &request.source, &mut made)?;
-    let Made { plan, policy, config, project, ignored, asked, searched, directories, programs } = made;
-    let project = (*policy.home() == Home::OfProject).then_some(project);
-    Ok(Loaded { plan, config, project, ignored, asked, searched, _directories: directories, programs })
+    Ok(made.into())
+}
+
+impl From<Made> for Loaded {
+    fn from(made: Made) -> Self {
+        let Made { plan, policy, config, project, ignored, asked, searched, directories, programs } = made;
+        let project = (*policy.home() == Home::OfProject).then_some(project);
+        Self { plan, config, project, ignored, asked, searched, _directories: directories, programs }
+    }
 }
 
 /// Takes the plan that a sandbox was made from, to make it again. What its owner agreed to is in it; what git's own configuration names is

@@ -3,7 +3,8 @@
 use policy::WorkerRequest;
 use policy::config::problem::{Problem, ProblemCode};
 use policy::config::schema::KEYS;
-use policy::plan::Worker;
+use policy::plan::{BoundaryKind, Provider, Worker};
+use policy::rules::path::normalise;
 use policy::rules::worker::Inherit;
 use policy::text::escape;
 
@@ -14,8 +15,7 @@ use crate::load::single::{self, Made};
 use crate::own_files;
 use crate::ui::Ui;
 
-/// Makes the plans of the workers of a sandbox. `source` is where its own settings are from. The files of the workers are protected in it from then on:
-/// what says what they may do is nothing that its agent changes.
+/// Makes the plans of the workers of a sandbox. `source` is where its own settings are from.
 ///
 /// # Errors
 ///
@@ -26,28 +26,36 @@ pub(crate) fn load(
     source: &ConfigSource,
     parent: &mut Made,
 ) -> Result<(), CommandError> {
-    let mut problems = Vec::new();
     let requests = parent.policy.workers().to_vec();
+    let mut all = Vec::new();
     for request in requests {
-        let made = make(ui, context, source, parent, &request, &mut problems)?;
-        if let Some(file) = &made.config {
-            own_files::protect(file, &mut parent.plan)?;
+        let made = single::make(ui, context, &own_request(source, parent, &request), Vec::new(), &mut |_| ());
+        let made = made.map_err(|error| error.context(format!("the worker `{}`", request.name)))?;
+        all.push((request, made));
+    }
+    protect_files(parent)?;
+    let mut problems = Vec::new();
+    for (request, mut made) in all {
+        // What says what holds for one is nothing that another one changes.
+        for file in parent.config.iter().chain(parent.policy.workers().iter().map(|other| &other.config)) {
+            own_files::protect(&normalise(file), &mut made.plan)?;
         }
+        check(parent, &request, &mut made, &mut problems);
         let WorkerRequest { name, description, max, attachments, .. } = request;
         parent.plan.workers.push(Worker { name, description, max, attachments, plan: made.plan });
     }
     if problems.is_empty() { Ok(()) } else { Err(CommandError::problems(problems)) }
 }
 
-fn make(
-    ui: &Ui,
-    context: &Context,
-    source: &ConfigSource,
-    parent: &Made,
-    request: &WorkerRequest,
-    problems: &mut Vec<Problem>,
-) -> Result<Made, CommandError> {
-    let mut made = single::make(ui, context, &own_request(source, parent, request), Vec::new(), &mut |_| ())?;
+/// Protects the files of the workers of a sandbox in it.
+pub(crate) fn protect_files(parent: &mut Made) -> Result<(), CommandError> {
+    let Made { policy, plan, .. } = parent;
+    policy.workers().iter().try_for_each(|worker| own_files::protect(&normalise(&worker.config), plan))
+}
+
+/// Notes what is wrong with a worker. One that has no more than its sandbox gets what narrows that.
+fn check(parent: &Made, request: &WorkerRequest, made: &mut Made, problems: &mut Vec<Problem>) {
+    let file = escape::path(&request.config);
     let mut refuse = |message: String, hint: Option<String>| {
         let key = format!("workers.{}", request.name);
         let problem = Problem::new(&request.location, key, ProblemCode::Refused, message);
@@ -56,8 +64,19 @@ fn make(
             None => problem,
         });
     };
-    let file = escape::path(&request.config);
-    if !made.policy.workers().is_empty() {
+    if parent.plan.provider == Provider::Local {
+        let hint = "--provider native, docker or podman isolates";
+        refuse(
+            "the provider \"local\" isolates nothing, so a worker would be no sandbox".to_owned(),
+            Some(hint.to_owned()),
+        );
+    }
+    // A link is changed by whoever may write where it stands, whatever it leads to.
+    if let Some(led) = made.config.as_ref().filter(|led| **led != normalise(&request.config)) {
+        let led = escape::path(led);
+        refuse(format!("{file} leads through a link to {led}"), Some(format!("name {led} itself")));
+    }
+    if made.policy.workers().iter().any(|worker| worker.location.is_projects()) {
         refuse(
             format!("{file} has workers, and a worker has none"),
             Some("leave its `[workers]` out".to_owned()),
@@ -67,16 +86,20 @@ fn make(
         let hint = "set `agent.command` to the program that reads the task from standard input";
         refuse(format!("{file} says nothing of what the worker runs"), Some(hint.to_owned()));
     }
-    parent.plan.protect_in(&mut made.plan);
-    if let Some(config) = &parent.config {
-        own_files::protect(config, &mut made.plan)?;
+    if request.inherit == Inherit::None {
+        return;
     }
-    if request.inherit == Inherit::Subset {
-        for more in parent.plan.exceeded_by(&made.plan, &made.policy.passed_variables()) {
-            refuse(format!("{file} has more than this sandbox: {}", more.message), more.hint);
-        }
+    let says = made.policy.project_says();
+    if !says.container {
+        made.plan.container.clone_from(&parent.plan.container);
     }
-    Ok(made)
+    if !says.home {
+        made.plan.boundaries.retain(|boundary| boundary.kind != BoundaryKind::Home);
+    }
+    parent.plan.narrow(&mut made.plan, &made.policy.passed_variables());
+    for more in parent.plan.exceeded_by(&made.plan) {
+        refuse(format!("{file} has more than this sandbox: {}", more.message), more.hint);
+    }
 }
 
 /// Returns the request for the plan of a worker: its own file, and who carries it out.

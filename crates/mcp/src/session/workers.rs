@@ -48,7 +48,9 @@ impl Session {
 
     /// Makes the sandbox of a worker.
     pub(crate) fn hire(&self, worker: &Worker) -> Result<Hired<'_>, Failure> {
-        let _making = self.reserve()?;
+        let making = self.reserve(|| {
+            Failure::Busy("as many sandboxes of this session are there as there may be at once")
+        })?;
         let name = fresh_name()?;
         let place = self.begin_work(worker, &name)?;
         let mut plan = worker.plan.clone();
@@ -60,6 +62,7 @@ impl Session {
         if let Some(at_work) = state.workers.iter_mut().find(|at_work| at_work.name == name) {
             at_work.sandbox = Some(Arc::clone(&sandbox));
         }
+        making.settle(&mut state);
         drop(state);
         let hired = Hired { session: self, sandbox, _lifeline: lifeline, is_removed: false, _place: place };
         // Nobody waits for it any more, and nobody else has seen it.

@@ -582,7 +582,9 @@ fn workers(config: &Config, without: &Config, found: &mut Widenings) {
             found.add(format!("workers.{name}"), &table.location, what);
         }
         if let Some(Located { value: Inherit::None, location }) = &worker.inherit {
-            let what = format!("lets the worker `{name}` have what this sandbox does not have");
+            let file = worker.config.iter().map(|file| format!(", as {} says", escape::path(&file.value)));
+            let file: String = file.collect();
+            let what = format!("lets the worker `{name}` have what this sandbox does not have{file}");
             found.add(format!("workers.{name}.inherit"), location, what);
         }
         if let Some(Located { value: max @ 2.., location }) = &worker.max {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use crate::config::defaults::{ATTACHMENT_BYTES, ATTACHMENTS};
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, WorkerTable};
-use crate::plan::Provider;
 use crate::rules::worker::{AttachmentRules, Inherit};
 
 /// How many workers there are at most: a plan of each is made before anything starts.
@@ -27,17 +26,39 @@ pub struct WorkerRequest {
     pub attachments: AttachmentRules,
 }
 
+/// What the project's own file says, and no layer beneath it. For a worker, the rest is as its sandbox has it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ProjectSays {
+    /// Which image there is, or how it is run.
+    pub container: bool,
+    /// That the home directory stays.
+    pub home: bool,
+}
+
+impl ProjectSays {
+    pub(super) fn of(config: &Config) -> Self {
+        let container = &config.container;
+        let of_container = [
+            config.has_image.as_ref(),
+            container.pull.as_ref().map(|one| &one.location),
+            container.runtime.as_ref().map(|one| &one.location),
+            container.host_path_prefix.as_ref().map(|one| &one.location),
+        ];
+        let home = &config.home;
+        let of_home =
+            [home.keep.as_ref().map(|one| &one.location), home.name.as_ref().map(|one| &one.location)];
+        let is_said = |all: &[Option<&Location>]| all.iter().flatten().any(|location| location.is_projects());
+        Self { container: is_said(&of_container), home: is_said(&of_home) }
+    }
+}
+
 /// Lists the workers that the configuration asks for.
-pub(super) fn wanted(config: &Config, provider: Provider, problems: &mut Vec<Problem>) -> Vec<WorkerRequest> {
+pub(super) fn wanted(config: &Config, problems: &mut Vec<Problem>) -> Vec<WorkerRequest> {
     let mut refuse = |location: &Location, message: String, hint: &str| {
         problems.push(Problem::new(location, "workers", ProblemCode::Refused, message).hinting(hint));
     };
     if let Some(one) = config.workers.values().nth(MOST) {
         refuse(&one.location, format!("there are at most {MOST} workers"), "leave some out");
-    }
-    if let Some(one) = config.workers.values().next().filter(|_| provider == Provider::Local) {
-        let message = "the provider \"local\" isolates nothing, so a worker would be no sandbox";
-        refuse(&one.location, message.to_owned(), "--provider native, docker or podman isolates");
     }
     config.workers.iter().filter_map(|(name, table)| request(name, table)).collect()
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use policy::plan::{
     Boundary, BoundaryKind, BoundaryMode, Container, Execution, Need, Network, Plan, Pool, Pull,
-    RouteUpstream, SecretSource, names_a_registry,
+    RouteUpstream, SecretSource, Worker, names_a_registry,
 };
 use policy::rules::children::ChildLimits;
 use policy::rules::git::GitIdentity;
@@ -19,7 +19,7 @@ use crate::load;
 use crate::ui::Ui;
 
 pub(crate) fn plan(ui: &Ui, context: &Context, args: PlanArgs) -> Result<ExitCode, CommandError> {
-    let loaded = load::plan(ui, context, &args.request, args.argv, &mut |_| ())?;
+    let loaded = load::plan_with_workers(ui, context, &args.request, args.argv)?;
     show(ui, &loaded.plan)
 }
 
@@ -56,6 +56,12 @@ fn text(plan: &Plan) -> String {
         let each =
             if each.is_empty() { String::new() } else { format!(", each with at most {}", each.join(", ")) };
         line("children", &format_args!("{} at once{each}; generations: {}", children.max, children.depth));
+    }
+    for Worker { name, max, plan, .. } in &plan.workers {
+        let shared: Vec<_> = plan.boundaries.iter().map(|own| escape::path(&own.host)).collect();
+        let shared = if shared.is_empty() { "nothing".to_owned() } else { shared.join(", ") };
+        let network = plan.network.mode();
+        line("worker", &format_args!("{name:?}, {max} at once, shares {shared}; network: {network}"));
     }
     if let Some(Pool { size, max_age }) = plan.pool {
         line("pool", &format_args!("{size} made ahead, each waits for {}", time::duration(max_age)));

@@ -60,6 +60,59 @@ fn a_worker_has_what_its_own_file_says_and_copies_of_what_it_is_handed() {
 }
 
 #[test]
+fn nobody_who_may_write_the_directory_changes_what_a_worker_may() {
+    let Some(place) = native("files of workers") else { return };
+    let worker = |other: &str| {
+        format!(
+            "[agent]\ncommand = [\"sh\", \"-c\", \"echo changed >/workspace/workers/{other}.toml\"]\n[shared_dirs]\ncode = {{ host = \"..\", guest = \"/workspace\" }}\n"
+        )
+    };
+    place.write("workspace/workers/one.toml", &worker("two"));
+    let two = worker("one");
+    place.write("workspace/workers/two.toml", &two);
+    place.write(
+        "workspace/sandbox.toml",
+        "[workers.one]\nconfig = \"workers/one.toml\"\n[workers.two]\nconfig = \"workers/two.toml\"\n",
+    );
+    let mut client = Client::new(&place, &["--trust"]);
+    for worker in ["one", "two"] {
+        let done = client.does("delegate", json!({ "worker": worker, "task": "" }));
+        assert!(done["stderr"].as_str().unwrap().contains("Read-only file system"), "{done:#}");
+    }
+    let done = client.does(
+        "shell",
+        json!({ "command": "echo changed >workers/two.toml || mv workers/two.toml workers/other" }),
+    );
+    assert_ne!(done["exit_code"], 0, "{done:#}");
+    assert_eq!(fs::read_to_string(place.path("workspace/workers/two.toml")).unwrap(), two);
+    drop(client);
+    // Every other command protects them, too, and does not judge them.
+    let wide = format!("{two}[network]\nmode = \"allowlist\"\nallow = [\"example.org\"]\n");
+    place.write("workspace/workers/two.toml", &wide);
+    let ran = ours(&place, &["run", "--", "sh", "-c", "echo changed >workers/two.toml"]);
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("Read-only file system"), "{ran:?}");
+    // A link is changed by whoever may write where it is.
+    std::os::unix::fs::symlink("one.toml", place.path("workspace/workers/link.toml")).unwrap();
+    place.write("workspace/sandbox.toml", "[workers.one]\nconfig = \"workers/link.toml\"\n");
+    let refused = ours(&place, &["plan", "--trust"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("leads through a link to"), "{refused:?}");
+}
+
+#[test]
+fn a_worker_in_the_users_own_file_is_one_of_every_project_and_of_no_worker() {
+    let Some(place) = native("workers of the user") else { return };
+    place.write("home/.config/sandboxctl/own.toml", "[agent]\ncommand = [\"cat\"]\n[shared_dirs]\n");
+    place.configure("[workers.own]\nconfig = \"own.toml\"\n");
+    place.write("workspace/worker.toml", "[agent]\ncommand = [\"cat\"]\n[shared_dirs]\n");
+    place.write("workspace/sandbox.toml", "[workers.here]\nconfig = \"worker.toml\"\n");
+    let mut client = Client::new(&place, &[]);
+    for worker in ["own", "here"] {
+        let done = client.does("delegate", json!({ "worker": worker, "task": "said" }));
+        assert_eq!(done["stdout"], "said", "{done:#}");
+    }
+}
+
+#[test]
 fn what_is_handed_over_is_checked_and_said_in_words() {
     let Some(place) = native("attachments by MCP") else { return };
     let mut client = prepared(&place);
@@ -99,8 +152,6 @@ fn a_worker_that_would_have_more_is_refused_before_anything_starts() {
             "[network]\nmode = \"allowlist\"\nallow = [\"example.org\"]",
             "it has a network, and this sandbox has none",
         ),
-        ("[env]\npass = [\"HOME\"]", "the caller's value of the variable HOME"),
-        ("[limits]\npids = \"unlimited\"", "`limits.pids` is unlimited, and 1024 in this sandbox"),
         ("[workers.again]\nconfig = \"reviewer.toml\"", "has workers, and a worker has none"),
     ] {
         let worker = format!("[agent]\ncommand = [\"true\"]\n{more}");
@@ -137,7 +188,7 @@ fn a_worker_that_would_have_more_is_refused_before_anything_starts() {
 #[test]
 fn nobody_reaches_a_worker_and_as_many_are_at_work_as_may_be() {
     let Some(place) = native("workers at once") else { return };
-    let worker = "[agent]\ncommand = [\"sh\", \"-c\", \"echo started >/workspace/started; cat /workspace/fifo; echo done\"]\n[shared_dirs]\ncode = { host = \"../sub\", guest = \"/workspace\" }\n";
+    let worker = "[agent]\ncommand = [\"sh\", \"-c\", \"echo started >/workspace/sub/started; cat /workspace/sub/fifo; echo done\"]\n[shared_dirs]\ncode = { host = \"..\", guest = \"/workspace\" }\n";
     let mut client = configured(&place, SANDBOX, worker);
     let made = std::process::Command::new("mkfifo")
         .arg("-m")
@@ -176,11 +227,11 @@ fn nobody_reaches_a_worker_and_as_many_are_at_work_as_may_be() {
 #[test]
 fn what_a_worker_makes_that_would_run_outside_is_moved_aside() {
     let Some(place) = native("what workers make") else { return };
-    let worker = "[agent]\ncommand = [\"sh\", \"-c\", \"mkdir -p /workspace/.vscode; cp /workspace/tasks /workspace/.vscode/tasks.json\"]\n[shared_dirs]\ncode = { host = \"../sub\", guest = \"/workspace\" }\n";
+    let worker = "[agent]\ncommand = [\"sh\", \"-c\", \"mkdir -p /workspace/.vscode; cp /workspace/sub/tasks /workspace/.vscode/tasks.json\"]\n[shared_dirs]\ncode = { host = \"..\", guest = \"/workspace\" }\n";
     let tasks = r#"{"tasks": [{"label": "x", "type": "shell", "command": "x", "runOptions": {"runOn": "folderOpen"}}]}"#;
     place.write("workspace/sub/tasks", tasks);
     let mut client = configured(&place, SANDBOX, worker);
     let done: Value = client.does("delegate", json!({ "worker": "reviewer", "task": "" }));
     assert!(done["moved_aside"].as_array().is_some_and(|moved| !moved.is_empty()), "{done:#}");
-    assert!(!place.path("workspace/sub/.vscode/tasks.json").exists());
+    assert!(!place.path("workspace/.vscode/tasks.json").exists());
 }
