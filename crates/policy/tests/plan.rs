@@ -380,6 +380,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     // Examples that do not hold are refused.
     ("commands.rules.x.matching", "[\"git pull\"]"),
     ("commands.rules.x.not_matching", "[\"git push\"]"),
+    ("workers.x.inherit", "\"none\""),
 ];
 
 /// What a key needs beside it to be complete.
@@ -398,6 +399,7 @@ fn needed_beside(key: &str) -> &'static [(&'static str, &'static str)] {
         Some("commands") if key.starts_with("commands.rules") => {
             &[("commands.rules.x.pattern", "[\"git\", \"push\"]"), ("commands.rules.x.decision", "\"ask\"")]
         }
+        Some("workers") => &[("workers.x.config", "\"w.toml\"")],
         Some("children") => &[("children.max", "1"), ("limits.memory", "\"1g\""), ("limits.cpus", "2")],
         _ => &[],
     }
@@ -477,7 +479,9 @@ fn every_key_changes_the_plan_or_the_image_or_is_refused() {
         }
         let build = BuildSpec::new(&effective, &BuildFlags::default()).map_err(drop);
         let policy = Policy::new(&effective, Path::new(PROJECT)).map_err(drop).map(with_repository);
-        (policy.and_then(|policy| policy.plan(&facts(&policy)).map_err(drop)), build)
+        // A worker is lowered from a file of its own.
+        let workers = policy.as_ref().map(|policy| format!("{:?}", policy.workers())).unwrap_or_default();
+        (policy.and_then(|policy| policy.plan(&facts(&policy)).map_err(drop)), build, workers)
     };
     let leaves =
         schema::KEYS.iter().filter(|key| !matches!(key.kind, ValueKind::Table | ValueKind::Named(_)));

@@ -88,6 +88,9 @@ const WIDENING: &[(&str, &str)] = &[
     ("commands.rules.x", "commands.rules.x = { pattern = [\"ls\"], decision = \"allow\" }"),
     ("commands.rules.mine", "commands.rules.mine = { pattern = [\"ls\"], decision = \"deny\" }"),
     ("container.host_path_prefix", "container.host_path_prefix = \"/x\""),
+    ("workers.mine", "workers.mine = { config = \"w.toml\" }"),
+    ("workers.x.inherit", "workers.x = { config = \"w.toml\", inherit = \"none\" }"),
+    ("workers.x.max", "workers.x = { config = \"w.toml\", max = 2 }"),
 ];
 
 /// The same for what only widens where the user has chosen `local`.
@@ -147,7 +150,7 @@ fn a_preset_widens_by_each_of_its_hosts() {
 
 #[test]
 fn every_widening_value_is_found_alone() {
-    let user = "git.repository = \"none\"\nnetwork.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"\n[commands]\nread = \"ask\"\nwrite = \"deny\"\nexecute = \"deny\"\nnetwork = \"ask\"\n[commands.rules.mine]\npattern = [\"rm\"]\ndecision = \"deny\"";
+    let user = "git.repository = \"none\"\nnetwork.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"\n[commands]\nread = \"ask\"\nwrite = \"deny\"\nexecute = \"deny\"\nnetwork = \"ask\"\n[commands.rules.mine]\npattern = [\"rm\"]\ndecision = \"deny\"\n[workers.mine]\nconfig = \"/w.toml\"";
     for (key, text) in WIDENING {
         assert_eq!(widened(user, text), [*key], "{text}");
     }
@@ -166,11 +169,9 @@ fn every_widening_value_is_found_alone() {
 #[test]
 fn every_key_of_the_table_does_what_the_table_says() {
     for key in schema::KEYS {
-        let listed = WIDENING
-            .iter()
-            .chain(WIDENING_LOCAL)
-            .chain(WIDENING_BUILDS)
-            .any(|(widening, _)| *widening == key.path.replace('*', "x"));
+        let listed = WIDENING.iter().chain(WIDENING_LOCAL).chain(WIDENING_BUILDS).any(|(widening, _)| {
+            [key.path.replace('*', "x"), key.path.replace('*', "mine")].contains(&(*widening).to_owned())
+        });
         match key.trust {
             TrustRule::Needed(_) => assert!(listed, "{} has no widening value above", key.path),
             TrustRule::Free => assert!(!listed, "{} is said to be free", key.path),
@@ -185,6 +186,8 @@ fn every_key_of_the_table_does_what_the_table_says() {
                 "shared_dirs.x.host = \"x\"\nshared_dirs.x.guest = \"/x\"\n"
             } else if key.path.starts_with("commands.rules") {
                 "commands.rules.x.pattern = [\"git\", \"push\"]\ncommands.rules.x.decision = \"ask\"\n"
+            } else if key.path.starts_with("workers") {
+                "workers.x.config = \"w.toml\"\n"
             } else {
                 ""
             };

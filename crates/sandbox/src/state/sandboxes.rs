@@ -16,14 +16,11 @@ use confine::log_ring::{self, Log};
 use confine::protocol::{Attachment, SandboxEnd, StayNote};
 use confine::report::Report;
 use policy::plan::Plan;
-use policy::rules::sandbox_name::is_sandbox_name;
 use serde::{Deserialize, Serialize};
-use tracing::warn;
 
 use crate::host::clock::now_ms;
-use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::state::directory::{HeldFile, Holder, Lock, StateDir, StateError};
+use crate::state::directory::{StateDir, StateError};
 use crate::state::event::{BirthOrigin, Death, DeathCause, EventKind, SandboxEvent};
 use crate::state::journal::{Journal, Recorded};
 use crate::state::pool::PoolStart;
@@ -33,9 +30,12 @@ use crate::state::version::Version;
 pub use self::error::{BE_UNPAUSED, SandboxError};
 pub use self::phase::Phase;
 
+mod claim;
 pub(crate) mod create;
 mod error;
+mod lookup;
 mod phase;
+mod remove;
 
 /// The directory of sandboxes that stay, in that of the state.
 const SANDBOXES: &str = "sandboxes";
@@ -48,9 +48,6 @@ const RECORD: &str = "record.json";
 
 /// What PID 1 holds. It contains the name, so that whoever looks for one reads no more of hundreds of others.
 const ALIVE: &str = "alive";
-
-/// More than the longest name.
-const NAME: usize = 64;
 
 const CONTROL: &str = "control";
 pub(crate) const NOTE: &str = "note";
@@ -173,275 +170,6 @@ impl Sandboxes {
     pub(crate) fn directory(&self) -> &StateDir {
         &self.0
     }
-
-    /// Lists the ids of everything that has a directory: what is being made, too, and what was left half made.
-    pub(crate) fn ids(&self) -> Result<impl Iterator<Item = RunId> + use<>, StateError> {
-        Ok(self.0.names()?.into_iter().filter_map(|name| RunId::try_from(name).ok()))
-    }
-
-    /// Finds a sandbox by its name, or by its id.
-    pub fn find(&self, name: &str) -> Result<StayingSandbox, SandboxError> {
-        self.lookup(name)?.ok_or_else(|| SandboxError::NotFound(name.to_owned()))
-    }
-
-    /// Finds a sandbox by its name, or by its id; `None` where there is none.
-    pub fn lookup(&self, name: &str) -> Result<Option<StayingSandbox>, SandboxError> {
-        loop {
-            let claims = self.ids()?.filter_map(|id| self.claim(&id).ok().flatten());
-            let may_have: Vec<_> = claims.filter(|claim| claim.may_be(name)).map(|claim| claim.id).collect();
-            let found = self.named(may_have.iter().cloned(), name)?;
-            // One that was started again was removed, and the one in its place may be younger than the list.
-            let is_gone = |id: &RunId| Ok(self.0.existing_within(id.as_str())?.is_none());
-            if found.is_some()
-                || !may_have.iter().map(is_gone).collect::<Result<Vec<_>, StateError>>()?.contains(&true)
-            {
-                return Ok(found);
-            }
-        }
-    }
-
-    /// Looks at what says which sandbox a directory is of; `None` where it is gone.
-    fn claim(&self, id: &RunId) -> Result<Option<Claim>, StateError> {
-        let Some(directory) = self.0.existing_within(id.as_str())? else { return Ok(None) };
-        let alive = directory.open_held(ALIVE)?;
-        Ok(Some(Claim { id: id.clone(), directory, alive }))
-    }
-
-    /// Returns which of these has a name or an id. There are two while one that has ended is started again, and the new one has the name.
-    fn named(
-        &self,
-        ids: impl IntoIterator<Item = RunId>,
-        name: &str,
-    ) -> Result<Option<StayingSandbox>, SandboxError> {
-        let mut all: Vec<StayingSandbox> = Vec::new();
-        for id in ids {
-            match self.read(&id) {
-                Ok(Some(found)) if found.record.name == name || found.record.id.as_str() == name => {
-                    all.push(found);
-                }
-                Err(SandboxError::Unreadable { id, reason }) if id == name => {
-                    return Err(SandboxError::Unreadable { id, reason });
-                }
-                Ok(_) | Err(_) => {}
-            }
-        }
-        Ok(all.into_iter().min_by_key(|found| (found.phase == Phase::Stopped, found.record.created)))
-    }
-
-    /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is none.
-    pub fn list(&self) -> Result<Vec<Result<StayingSandbox, SandboxError>>, SandboxError> {
-        let mut all = Vec::new();
-        for id in self.ids()? {
-            match self.read(&id) {
-                Ok(Some(found)) => all.push(Ok(found)),
-                Ok(None) => {}
-                Err(error) => all.push(Err(error)),
-            }
-        }
-        all.sort_by_key(|found| found.as_ref().map_or(u64::MAX, |found| found.record.created));
-        Ok(all)
-    }
-
-    fn read(&self, id: &RunId) -> Result<Option<StayingSandbox>, SandboxError> {
-        let Some(directory) = self.0.existing_within(id.as_str())? else { return Ok(None) };
-        // Before the record, which says that it runs before whoever made it lets go of it.
-        let lives = is_held(&directory)?;
-        // And so is its note: the record of what stays is whole.
-        let mut noted = note(&directory)?;
-        let Some(text) = directory.read(RECORD)? else { return Ok(None) };
-        let unreadable = |reason: String| SandboxError::Unreadable { id: id.as_str().to_owned(), reason };
-        let record: SandboxRecord =
-            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
-        if !is_sandbox_name(&record.name) {
-            return Err(unreadable("it has a name that no sandbox has".to_owned()));
-        }
-        if !lives && record.stay.attachment == Attachment::Attached {
-            // Its client removes it, or was killed with it.
-            return Ok(None);
-        }
-        let phase = match (lives, noted) {
-            // PID 1 is gone, and its client holds the name until it has removed the rest.
-            (true, Some(StayNote::Ended(_))) if record.stay.attachment == Attachment::Attached => {
-                Phase::Ending
-            }
-            // The lock is the truth, whatever somebody has noticed.
-            (true, Some(StayNote::Stays | StayNote::Killed { .. })) => Phase::Running,
-            (true, Some(StayNote::Paused)) => Phase::Paused,
-            // What it has noted is of another version, but it runs, or has.
-            (true, None) if has_noted(&directory)? => Phase::Running,
-            (false, None) if has_noted(&directory)? => Phase::Stopped,
-            (true, None) => Phase::Creating,
-            (_, Some(StayNote::Ended(_))) | (false, Some(StayNote::Killed { .. })) => Phase::Stopped,
-            (false, Some(StayNote::Stays | StayNote::Paused)) => {
-                noted = Some(self.note_killed(&directory));
-                Phase::Stopped
-            }
-            // Its client was killed before it ran.
-            (false, None) => return Ok(None),
-        };
-        Ok(Some(StayingSandbox { record, phase, noted, directory, journal: self.journal() }))
-    }
-
-    /// Notes that the PID 1 of the sandbox of this directory was found killed, and returns what is noted then: all who notice say the same.
-    /// Where it was removed meanwhile, nothing is made.
-    fn note_killed(&self, directory: &StateDir) -> StayNote {
-        let killed = StayNote::Killed { noticed: now_ms() };
-        let write = || -> Result<StayNote, StateError> {
-            let _lock = self.journal().lock()?;
-            if let Some(noticed @ StayNote::Killed { .. }) = note(directory)? {
-                return Ok(noticed);
-            }
-            if let Some(file) = directory.open_existing_to_write(NOTE)? {
-                let bytes = postcard::to_allocvec(&killed).map_err(io::Error::other);
-                let written = bytes.and_then(|bytes| file.write_all_at(&bytes, 0));
-                written.map_err(|source| directory.failed("write", NOTE, source))?;
-            }
-            Ok(killed)
-        };
-        // Where that cannot be noted, whoever looks next does.
-        write().unwrap_or(killed)
-    }
-
-    /// Returns whether the sandbox of this run lives.
-    pub(crate) fn lives(&self, id: &RunId) -> Result<bool, SandboxError> {
-        Ok(self.0.existing_within(id.as_str())?.map_or(Ok(false), |directory| is_held(&directory))?)
-    }
-
-    /// Removes what clients left half made, or half removed, that were killed.
-    pub fn sweep(&self) -> Result<(), SandboxError> {
-        self.sweep_named(&self.0.lock(NAMES)?, None).map(drop)
-    }
-
-    /// Does the same while nobody else makes anything, and lists what may have a name. What cannot be looked at keeps nobody from another name.
-    fn sweep_named(&self, _names: &Lock, name: Option<&str>) -> Result<Vec<Claim>, SandboxError> {
-        let mut may_have = Vec::new();
-        for id in self.ids()? {
-            let swept = self.claim(&id).and_then(|claim| match claim {
-                // What is being made is held, but for what whoever has the names has not begun. Who removes one begins with its record.
-                Some(claim) if !claim.is_held() && is_left(&claim.directory)? => {
-                    self.remove_left(&claim)?;
-                    Ok(None)
-                }
-                claim => Ok(claim.filter(|claim| name.is_some_and(|name| claim.may_be(name)))),
-            });
-            match swept {
-                Ok(claim) => may_have.extend(claim),
-                Err(error) => warn!("{error}"),
-            }
-        }
-        Ok(may_have)
-    }
-
-    /// Removes what a client has left that was killed, and records what has happened to it.
-    fn remove_left(&self, left: &Claim) -> Result<(), StateError> {
-        let record = left.directory.read(RECORD)?;
-        let record = record.and_then(|text| serde_json::from_slice::<SandboxRecord>(&text).ok());
-        let noted = note(&left.directory)?;
-        if let (Some(record), Some(_)) = (record, noted) {
-            let Some(directory) = self.0.existing_within(left.id.as_str())? else { return Ok(()) };
-            let left =
-                StayingSandbox { record, phase: Phase::Stopped, noted, directory, journal: self.journal() };
-            if let Ok(mut life) = left.life() {
-                life.push(left.event(EventKind::Remove));
-                if let Some(warning) = self.journal().add(&life).warning() {
-                    warn!("{warning}");
-                }
-            }
-        }
-        self.remove_files(&left.id, &left.directory)
-    }
-
-    /// Removes a sandbox by its id whose record cannot be read.
-    ///
-    /// # Errors
-    ///
-    /// Somebody holds it, so that it lives, or it cannot be removed.
-    pub fn remove_unreadable(&self, id: &str) -> Result<(), SandboxError> {
-        let _names = self.0.lock(NAMES)?;
-        let known = RunId::try_from(id.to_owned()).ok();
-        let claim = known.map(|id| self.claim(&id)).transpose()?.flatten();
-        let claim = claim.ok_or_else(|| SandboxError::NotFound(id.to_owned()))?;
-        if claim.is_held() {
-            return Err(SandboxError::UnreadableLives(claim.id.as_str().to_owned()));
-        }
-        Ok(self.remove_files(&claim.id, &claim.directory)?)
-    }
-
-    /// Removes a sandbox that has ended. From then on the journal says what its record did.
-    ///
-    /// # Errors
-    ///
-    /// It is there no more, or cannot be removed; or its client, with which it ends, is not done with it within ten seconds.
-    pub fn remove(&self, sandbox: &StayingSandbox) -> Result<Recorded, SandboxError> {
-        if sandbox.record.stay.attachment == Attachment::Attached {
-            // Until then its egress proxy and its container may have the name.
-            let until = Deadline::after(PATIENCE);
-            while sandbox.lives()? {
-                if until.is_over() {
-                    let (name, phase) = (sandbox.name().to_owned(), Phase::Ending);
-                    return Err(SandboxError::Phase { name, phase, action: "be removed" });
-                }
-                std::thread::sleep(PAUSE);
-            }
-            return match self.remove_ended(sandbox) {
-                // Its client has done it.
-                Err(SandboxError::NotFound(_)) => Ok(Recorded::Yes),
-                removed => removed,
-            };
-        }
-        self.remove_ended(sandbox)
-    }
-
-    /// Removes one that nobody holds any more but, if anybody, whoever removes it.
-    fn remove_ended(&self, sandbox: &StayingSandbox) -> Result<Recorded, SandboxError> {
-        let _names = self.0.lock(NAMES)?;
-        if sandbox.directory.read(RECORD)?.is_none() {
-            return Err(SandboxError::NotFound(sandbox.name().to_owned()));
-        }
-        // First: who is killed in between leaves a sandbox that can be removed again, and of which nothing is said twice.
-        let mut life = sandbox.life()?;
-        life.push(sandbox.event(EventKind::Remove));
-        let recorded = self.journal().add(&life);
-        self.remove_files(&sandbox.record.id, &sandbox.directory)?;
-        Ok(recorded)
-    }
-
-    fn remove_files(&self, id: &RunId, directory: &StateDir) -> Result<(), StateError> {
-        // The record first: without it there is no sandbox. Then whatever there is: a client that was killed may have left a draft.
-        directory.remove(RECORD)?;
-        directory.names()?.iter().try_for_each(|name| directory.remove(name))?;
-        self.0.remove_directory(id.as_str())
-    }
-}
-
-/// The directory of a sandbox, and the file that says its name and is held while it lives.
-#[derive(Debug)]
-struct Claim {
-    id: RunId,
-    directory: StateDir,
-    alive: Option<HeldFile>,
-}
-
-impl Claim {
-    fn is_held(&self) -> bool {
-        self.alive.as_ref().is_some_and(|alive| alive.holder == Holder::Lives)
-    }
-
-    /// Returns the name that its file says. One without a name is of an earlier version of this program, and its record has it.
-    fn name(&self) -> Option<Vec<u8>> {
-        let name = self.alive.as_ref()?.read_start(NAME).ok().flatten()?;
-        Some(name).filter(|name| !name.is_empty())
-    }
-
-    /// Returns whether the sandbox may have this name or id.
-    fn may_be(&self, name: &str) -> bool {
-        self.id.as_str() == name || self.name().is_none_or(|own| own == name.as_bytes())
-    }
-
-    /// Returns whether the sandbox lives and has this name, whatever its record says.
-    fn lives_as(&self, name: &str) -> bool {
-        self.is_held() && self.name().is_some_and(|own| own == name.as_bytes())
-    }
 }
 
 /// The note of PID 1 of one sandbox, whatever becomes of its directory.
@@ -458,19 +186,6 @@ impl OpenNote {
             StayNote::Stays | StayNote::Paused | StayNote::Killed { .. } => None,
         }
     }
-}
-
-/// Returns whether a directory that nobody holds was left by a client that was killed: half made, half removed, or that of a sandbox which
-/// has ended with it.
-fn is_left(directory: &StateDir) -> Result<bool, StateError> {
-    #[derive(Deserialize)]
-    struct Stays {
-        stay: StayPlan,
-    }
-    let has_run = has_noted(directory)?;
-    let Some(record) = directory.read(RECORD)?.filter(|_| has_run) else { return Ok(true) };
-    let stays = serde_json::from_slice::<Stays>(&record);
-    Ok(stays.is_ok_and(|record| record.stay.attachment == Attachment::Attached))
 }
 
 /// Returns whether somebody holds the sandbox of this directory: its PID 1, or whoever makes it.
@@ -617,39 +332,5 @@ impl StayingSandbox {
         };
         log_ring::read(&file, self.record.stay.log_bytes, after)
             .map_err(|source| SandboxError::Log { name: self.name().to_owned(), source })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn what_was_left_half_made_or_half_removed_is_swept() {
-        let state = tempfile::tempdir().unwrap();
-        fs::set_permissions(state.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        let sandboxes = Sandboxes::open(state.path(), Identity::own()).unwrap();
-        let make = |id: &str, files: &[(&str, &[u8])]| {
-            let directory = state.path().join(SANDBOXES).join(id);
-            fs::create_dir(&directory).unwrap();
-            for (name, content) in files {
-                fs::write(directory.join(name), content).unwrap();
-            }
-            directory
-        };
-        let ended = make("00000000000000aa", &[(ALIVE, b""), (RECORD, b"{}"), (NOTE, b"\0")]);
-        let half_made = make("00000000000000bb", &[(ALIVE, b""), (RECORD, b"{}"), (NOTE, b"")]);
-        let half_removed = make("00000000000000cc", &[(ALIVE, b""), (NOTE, b"\0"), (CONTROL, b"")]);
-        let being_made = make("00000000000000dd", &[(NOTE, b"")]);
-        let directory = sandboxes.0.existing_within("00000000000000dd").unwrap().unwrap();
-        let _alive = directory.write_held(ALIVE, b"").unwrap();
-        sandboxes.sweep().unwrap();
-        assert!(ended.exists(), "it has ended, and nobody has removed it");
-        assert!(being_made.exists(), "it is held");
-        assert!(!half_made.exists());
-        assert!(!half_removed.exists());
     }
 }
