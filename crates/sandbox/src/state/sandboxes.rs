@@ -88,6 +88,13 @@ pub struct SandboxRecord {
     pub birth: Option<Birth>,
 }
 
+impl SandboxRecord {
+    /// Returns what orders sandboxes by when they were made, those of one second by when they have run. What is being made is the youngest.
+    fn age(&self) -> (u64, u64) {
+        (self.created, self.birth.map_or(u64::MAX, |birth| birth.at))
+    }
+}
+
 /// How a sandbox has come to be, and when that was, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Birth {

@@ -225,6 +225,25 @@ fn nobody_reaches_a_worker_and_as_many_are_at_work_as_may_be() {
 }
 
 #[test]
+fn workers_count_once_among_the_sandboxes_of_a_session() {
+    let Some(place) = native("many workers at once") else { return };
+    let worker = "[agent]\ncommand = [\"sh\", \"-c\", \"until [ -e /workspace/sub/go ]; do sleep 0.05; done\"]\n[shared_dirs]\ncode = { host = \"..\", guest = \"/workspace\" }\n";
+    let mut client = configured(&place, &format!("{SANDBOX}max = 16\n"), worker);
+    client.does("shell", json!({ "command": "true" }));
+    let delegate = json!({ "name": "delegate", "arguments": { "worker": "reviewer", "task": "" } });
+    // Eight in all, with the default one; they are made at the same time.
+    let calls: Vec<_> = (0..7).map(|_| client.request("tools/call", delegate.clone())).collect();
+    until("all are at work", || listed(&place).as_array().unwrap().len() == 8);
+    let busy = client.fails("delegate", json!({ "worker": "reviewer", "task": "" }));
+    assert!(busy.starts_with("busy: as many sandboxes of this session"), "{busy}");
+    place.write("workspace/sub/go", "");
+    for call in calls {
+        let result = client.answer(call)["result"].take();
+        assert_eq!(result["structuredContent"]["exit_code"], 0, "{result:#}");
+    }
+}
+
+#[test]
 fn what_a_worker_makes_that_would_run_outside_is_moved_aside() {
     let Some(place) = native("what workers make") else { return };
     let worker = "[agent]\ncommand = [\"sh\", \"-c\", \"mkdir -p /workspace/.vscode; cp /workspace/sub/tasks /workspace/.vscode/tasks.json\"]\n[shared_dirs]\ncode = { host = \"..\", guest = \"/workspace\" }\n";

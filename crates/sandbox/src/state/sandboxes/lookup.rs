@@ -67,7 +67,7 @@ impl Sandboxes {
                 Ok(_) | Err(_) => {}
             }
         }
-        Ok(all.into_iter().min_by_key(|found| (found.phase == Phase::Stopped, found.record.created)))
+        Ok(all.into_iter().min_by_key(|found| (found.phase == Phase::Stopped, found.record.age())))
     }
 
     /// Lists every sandbox, the oldest first; what cannot be read is an error of its own. What a client left half made is none.
@@ -80,7 +80,7 @@ impl Sandboxes {
                 Err(error) => all.push(Err(error)),
             }
         }
-        all.sort_by_key(|found| found.as_ref().map_or(u64::MAX, |found| found.record.created));
+        all.sort_by_key(|found| found.as_ref().map_or((u64::MAX, u64::MAX), |found| found.record.age()));
         Ok(all)
     }
 
