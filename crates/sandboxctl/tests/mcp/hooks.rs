@@ -2,15 +2,15 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::machine::{Feature, is_there};
+use crate::model::Model;
 use crate::place::Place;
-use crate::{listed, native, natively, ours, until};
+use crate::{listed, native, natively, ours};
 
 /// Answers a call of a tool.
 fn answer(place: &Place, agent: &str, call: &Value) -> Value {
@@ -197,31 +197,6 @@ fn calls_that_come_at_once_share_one_sandbox() {
     }
     assert_eq!(listed(&place).as_array().unwrap().len(), 1);
     ours(&place, &["rm", "--force", "codex-s-1"]);
-}
-
-/// A mock of a model, whose only tool call writes `made.txt` and asks the sandbox where it is.
-struct Model {
-    process: Child,
-    address: String,
-}
-
-impl Model {
-    fn start(place: &Place) -> Self {
-        let stub = place.write("model/provider_stub.py", include_str!("../network/provider_stub.py"));
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let log = fs::File::create(place.path("model/requests")).unwrap();
-        let mut model = Command::new("python3");
-        let process = model.arg(stub).arg(port.to_string()).stdin(Stdio::null()).stdout(log).spawn().unwrap();
-        until("the mock of a model listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Self { process, address: format!("http://127.0.0.1:{port}") }
-    }
-}
-
-impl Drop for Model {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
 }
 
 /// Runs a published agent on the host, with its hook or without.

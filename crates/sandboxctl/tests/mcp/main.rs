@@ -17,7 +17,9 @@ mod install;
 mod jobs;
 mod life;
 mod limits;
+mod model;
 mod outside;
+mod published;
 mod shell;
 mod terminal;
 

@@ -11,6 +11,9 @@ CONTENT = "written by the model"
 COMMAND = f"printf '{CONTENT}' > made.txt; sh /workspace/look.sh"
 # The tool that is called, if a client has it, and what with.
 TOOLS = {
+    # Of a server of MCP that is called `sandbox`.
+    "mcp__sandbox__shell": {"command": COMMAND},
+    "mcp__sandbox": {"command": COMMAND},
     "write_file": {"path": "made.txt", "content": CONTENT},
     "Bash": {"command": COMMAND, "description": "Write a file"},
     "exec_command": {"cmd": COMMAND},
@@ -60,6 +63,9 @@ def responses(body):
     if tool:
         item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": tool[0], "status": "completed"}
         item["arguments"] = json.dumps(tool[1])
+        if tool[0] == "mcp__sandbox":
+            # A namespace of tools.
+            item |= {"name": "shell", "namespace": tool[0]}
         events.append({"type": "response.output_item.added", "output_index": 0, "item": item | {"arguments": ""}})
         end = {"type": "response.function_call_arguments.done", "item_id": "fc_1", "output_index": 0}
         events.append(end | {"name": tool[0], "arguments": item["arguments"]})
