@@ -33,6 +33,8 @@ pub enum TerminalAnswer {
     Refused,
     /// Nothing in time, or the question was taken back.
     Unanswered,
+    /// The terminal is somebody else's at the moment.
+    NobodyThere,
 }
 
 /// Asks a person on the terminal of the server, who has so long to answer; raised, the flag takes the question back.

@@ -173,6 +173,7 @@ impl Server {
                 TerminalAnswer::Allowed => Ok(()),
                 TerminalAnswer::Refused => Err(Approval::Refused),
                 TerminalAnswer::Unanswered => Err(Approval::Unanswered),
+                TerminalAnswer::NobodyThere => Err(Approval::NobodyToAsk),
             })
         })
         .await

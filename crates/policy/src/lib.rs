@@ -18,7 +18,7 @@ mod policy;
 pub mod protect;
 pub mod query;
 pub mod rules;
-mod subset;
+pub mod subset;
 pub mod text;
 pub mod variables;
 

@@ -3,7 +3,7 @@
 //! Making a policy finds everything that is wrong with the settings themselves; making a plan of it finds
 //! everything that stands against them on this host. Neither reads the host: the caller gathers the [`HostFacts`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,14 @@ use crate::config::{Config, Expose};
 use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
 use crate::rules::children::Children;
-use crate::rules::env::{self, EnvRules};
+use crate::rules::env::{self, EnvRule, EnvRules};
 use crate::rules::git::RepositoryAccess;
 use crate::rules::home::Home;
 use crate::rules::limits::Limits;
 use crate::rules::network::{HostRules, Request, Wanted};
 use crate::rules::path::{GuestBoundaries, GuestPath, PathAccess};
 use crate::rules::verdict::{Origin, Verdict};
+use crate::subset::SaidVariables;
 
 mod boundary;
 mod check;
@@ -217,9 +218,13 @@ impl Policy {
         self.project_says
     }
 
-    /// Lists the variables of which the sandbox gets the caller's values.
-    pub fn passed_variables(&self) -> BTreeSet<String> {
-        self.env.passed().map(ToString::to_string).collect()
+    /// Returns what the settings say of variables.
+    pub fn said_variables(&self) -> SaidVariables {
+        let names = |is: fn(&EnvRule) -> bool| self.env.named(is).map(ToString::to_string).collect();
+        SaidVariables {
+            passed: names(|rule| *rule == EnvRule::Pass),
+            set: names(|rule| matches!(rule, EnvRule::Set(_))),
+        }
     }
 
     /// Returns the sockets to look up on the host.

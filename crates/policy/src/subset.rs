@@ -4,19 +4,35 @@
 //! a directory, a host, a credential, has to be given to the sandbox, too: a difference is refused, and named.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::child::{is_allowed, is_internal};
-use crate::plan::{Boundary, BoundaryKind, BoundaryMode, Execution, Network, OnReplaced, Plan, Protect};
+use crate::plan::{
+    Boundary, BoundaryKind, BoundaryMode, Execution, Lifecycle, Network, OnReplaced, Plan, Protect,
+};
 use crate::rules::limits::Limits;
+use crate::rules::network::HostPattern;
 use crate::rules::verdict::listing;
 use crate::text::escape;
 use crate::text::json_object::Mistake;
 
+/// What settings say of variables, by name.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SaidVariables {
+    /// Those of which the caller's values pass.
+    pub passed: BTreeSet<String>,
+    /// Those that have a value of their own.
+    pub set: BTreeSet<String>,
+}
+
 impl Plan {
-    /// Narrows a worker's plan by what narrows this one. `passed` are the variables that the worker gets from the caller's environment.
-    pub fn narrow(&self, worker: &mut Self, passed: &BTreeSet<String>) {
+    /// Narrows a worker's plan by what narrows this one. `says` is what the worker's own settings say of variables.
+    pub fn narrow(&self, worker: &mut Self, says: &SaidVariables) {
         narrow_limits(&self.limits, &mut worker.limits);
-        narrow_variables(self, worker, passed);
+        narrow_variables(self, worker, says);
+        let Lifecycle { idle_timeout, max_duration } = &mut worker.lifecycle;
+        lower(self.lifecycle.idle_timeout, idle_timeout);
+        lower(self.lifecycle.max_duration, max_duration);
         if let (Network::Allowlist { deny: own, .. }, Network::Allowlist { deny, .. }) =
             (&self.network, &mut worker.network)
         {
@@ -75,10 +91,12 @@ fn add(own: &[String], theirs: &mut Vec<String>) {
     theirs.extend(new);
 }
 
+/// Lowers a limit.
+fn lower<T: Copy + Ord>(own: Option<T>, theirs: &mut Option<T>) {
+    *theirs = own.into_iter().chain(*theirs).min();
+}
+
 fn narrow_limits(own: &Limits, theirs: &mut Limits) {
-    fn lower<T: Copy + Ord>(own: Option<T>, theirs: &mut Option<T>) {
-        *theirs = own.into_iter().chain(*theirs).min();
-    }
     let Limits { memory, cpus, pids, timeout, output_bytes, tmp_size, network_bytes, cpu_time, file_size } =
         theirs;
     lower(own.memory, memory);
@@ -93,17 +111,20 @@ fn narrow_limits(own: &Limits, theirs: &mut Limits) {
 }
 
 /// Gives a worker of the caller's variables those that the sandbox has, as that has them, and takes away what is taken away from the sandbox.
-fn narrow_variables(parent: &Plan, worker: &mut Plan, passed: &BTreeSet<String>) {
+fn narrow_variables(parent: &Plan, worker: &mut Plan, says: &SaidVariables) {
+    let SaidVariables { passed, set } = says;
     let own = |name: &String| parent.env.iter().find(|own| own.name == *name);
-    worker.env.retain(|variable| !passed.contains(&variable.name) || own(&variable.name).is_some());
+    let is_taken_away = |name: &String| parent.unset.contains(name) && !set.contains(name);
+    worker.env.retain(|variable| {
+        let is_given = !passed.contains(&variable.name) || own(&variable.name).is_some();
+        is_given && !is_taken_away(&variable.name)
+    });
     for variable in worker.env.iter_mut().filter(|variable| passed.contains(&variable.name)) {
         if let Some(own) = own(&variable.name) {
             variable.value.clone_from(&own.value);
         }
     }
-    // An image may set one, and the worker's own settings may.
-    let is_set = |name: &&String| worker.env.iter().any(|variable| variable.name == **name);
-    let unset: Vec<_> = parent.unset.iter().filter(|name| !is_set(name)).cloned().collect();
+    let unset: Vec<_> = parent.unset.iter().filter(|name| is_taken_away(name)).cloned().collect();
     add(&unset, &mut worker.unset);
 }
 
@@ -122,6 +143,7 @@ fn boundaries(parent: &Plan, worker: &Plan, found: &mut Vec<Mistake>) {
                     "leave `[home]` out",
                 ));
             }
+            uncovered(parent, &boundary.guest, "the home directory", found);
             continue;
         }
         let Some(outer) = outer(parent, boundary) else {
@@ -166,7 +188,7 @@ fn part(boundary: &Boundary, outer: &Boundary, found: &mut Vec<Mistake>) {
         ));
     } else if (boundary.mode, outer.mode) == (BoundaryMode::ReadWrite, BoundaryMode::ReadWrite) {
         found.push(mistake(
-            format!("`{name}` is writable and a part of {whole}, of which the whole says what is protected"),
+            format!("`{name}` is writable and a part of {whole}: protected paths are found from the top of that, so a part of it cannot be writable"),
             "set `mode = \"ro\"`, or share the whole",
         ));
     }
@@ -209,12 +231,25 @@ fn covered(parent: &Plan, worker: &Plan, boundary: &Boundary, outer: &Boundary, 
     }
 }
 
+/// Refuses what is no shared directory where this sandbox has one within it, which covers a part.
+fn uncovered(parent: &Plan, guest: &Path, what: &str, found: &mut Vec<Mistake>) {
+    let within = |own: &&Boundary| own.guest != *guest && own.guest.starts_with(guest);
+    if let Some(cover) = parent.boundaries.iter().find(within) {
+        found.push(mistake(
+            format!("`{}` covers a part of {what} in this sandbox, and not in it", cover.name),
+            "leave that out of its settings",
+        ));
+    }
+}
+
 /// Refuses a directory without one that hides files: its patterns hide the same files wherever they are shared.
 fn beside_hidden(parent: &Plan, worker: &Plan, found: &mut Vec<Mistake>) {
     let mut shared = worker.boundaries.iter().filter(|theirs| theirs.kind != BoundaryKind::Home);
     let Some(some) = shared.next() else { return };
     let has = |own: &Boundary| worker.boundaries.iter().any(|theirs| theirs.host == own.host);
-    for missing in parent.boundaries.iter().filter(|own| !own.hide.is_empty() && !has(own)) {
+    let is_part = |own: &Boundary| worker.boundaries.iter().any(|theirs| theirs.host.starts_with(&own.host));
+    // A part of it was refused already.
+    for missing in parent.boundaries.iter().filter(|own| !own.hide.is_empty() && !has(own) && !is_part(own)) {
         let (hiding, other) = (&missing.name, &some.name);
         found.push(mistake(
             format!("this sandbox hides files in `{hiding}`, which may be in `{other}` too, so a worker has both or neither"),
@@ -240,6 +275,7 @@ fn sockets_and_toolchains(parent: &Plan, worker: &Plan, found: &mut Vec<Mistake>
                 format!("leave `{}` out of `native.expose`", exposed.name),
             ));
         }
+        uncovered(parent, &exposed.guest, &exposed.name, found);
     }
 }
 
@@ -304,7 +340,11 @@ fn network(own: &Network, theirs: &Network, found: &mut Vec<Mistake>) {
                     format!("this sandbox may reach {}", own_hosts()),
                 ));
             }
-            for host in own_intercept.iter().filter(|host| !intercept.contains(host)) {
+            let reaches = |host: &HostPattern| {
+                let mut hosts = allow.iter().map(|rule| rule.pattern.hosts());
+                hosts.any(|allowed| allowed.covers(host) || host.covers(allowed))
+            };
+            for host in own_intercept.iter().filter(|host| !intercept.contains(host) && reaches(host)) {
                 found.push(mistake(
                     format!(
                         "the egress proxy reads what this sandbox sends to `{host}`, and not what it sends"

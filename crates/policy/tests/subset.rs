@@ -87,7 +87,7 @@ fn plan(policy: &Policy) -> Plan {
 fn narrowed(sandbox: &str, worker: &str) -> (Plan, Vec<String>) {
     let (own, policy) = (plan(&policy(sandbox)), policy(worker));
     let mut worker = plan(&policy);
-    own.narrow(&mut worker, &policy.passed_variables());
+    own.narrow(&mut worker, &policy.said_variables());
     let found = own.exceeded_by(&worker).into_iter().map(|mistake| mistake.message).collect();
     (worker, found)
 }
@@ -187,7 +187,9 @@ fn a_part_of_a_directory_is_read_only_or_refused() {
     assert_eq!(narrowed(sandbox, &part("ro")).1, Vec::<String>::new());
     assert_eq!(
         narrowed(sandbox, &part("rw")).1,
-        ["`part` is writable and a part of /srv/a/all, of which the whole says what is protected"]
+        [
+            "`part` is writable and a part of /srv/a/all: protected paths are found from the top of that, so a part of it cannot be writable"
+        ]
     );
     // One that narrows what it lies in covers that.
     let sandbox = "[shared_dirs]\nall = { host = \"/srv/a/all\", guest = \"/w\", mode = \"ro\" }\n\
@@ -244,6 +246,27 @@ fn what_narrows_the_sandbox_narrows_the_worker() {
 }
 
 #[test]
+fn built_in_variables_are_taken_away_and_what_the_worker_sets_stays() {
+    let sandbox = "[shared_dirs]\n[env]\nunset = [\"SHELL\", \"LANG\"]\n[lifecycle]\nmax_duration = \"1h\"";
+    let (worker, _) = narrowed(sandbox, "[shared_dirs]\n[env]\nset = { LANG = \"C\" }");
+    let names: Vec<_> = worker.env.iter().map(|variable| variable.name.as_str()).collect();
+    assert!(!names.contains(&"SHELL") && names.contains(&"LANG"), "{names:?}");
+    assert_eq!(worker.unset, ["SHELL"]);
+    assert_eq!(worker.lifecycle.max_duration, Some(std::time::Duration::from_secs(3600)));
+}
+
+#[test]
+fn interception_counts_where_the_worker_reaches_the_host() {
+    let sandbox = "[shared_dirs]\n[network]\nmode = \"allowlist\"\nallow = [\"api.example.org\", \"example.net\"]\nintercept = [\"api.example.org\"]";
+    let worker = |host| format!("[shared_dirs]\n[network]\nmode = \"allowlist\"\nallow = [\"{host}\"]");
+    assert_eq!(narrowed(sandbox, &worker("example.net")).1, Vec::<String>::new());
+    assert_eq!(
+        narrowed(sandbox, &worker("api.example.org")).1,
+        ["the egress proxy reads what this sandbox sends to `api.example.org`, and not what it sends"]
+    );
+}
+
+#[test]
 fn what_a_child_gets_is_never_more() {
     let parent = policy(&format!("{SANDBOX}\n[children]\nmax = 3\n"));
     let own = plan(&parent);
@@ -256,7 +279,7 @@ fn what_a_child_gets_is_never_more() {
         let child = own.child(&request, "child".to_owned()).expect("a child");
         assert_eq!(own.exceeded_by(&child), [], "{request:?}");
         let mut same = child.clone();
-        own.narrow(&mut same, &parent.passed_variables());
+        own.narrow(&mut same, &parent.said_variables());
         // Nothing was left to be narrowed but what is denied anyway.
         assert_eq!(
             (same.limits, same.env, same.layers),

@@ -37,7 +37,8 @@ pub(super) const ROW: Row = Row {
             let output_bytes = output_bytes(input.max_output_bytes, 0)?;
             let worker = session.worker(&input.worker)?;
             let (attachments, notice) = if input.attachments.is_empty() {
-                (Vec::new(), None)
+                // What cannot be for the sandbox cannot be for its worker.
+                (Vec::new(), session.sandbox(input.sandbox.as_deref())?.notice)
             } else {
                 let files = session.files(input.sandbox.as_deref())?;
                 (files.tools.attach(&input.attachments, &worker.attachments)?, files.notice)

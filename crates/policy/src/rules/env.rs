@@ -198,10 +198,9 @@ impl EnvRules {
         rules.filter(|(_, (rule, _))| *rule == EnvRule::Unset).map(|(name, _)| name)
     }
 
-    /// Lists the variables of which the caller's values pass.
-    pub fn passed(&self) -> impl Iterator<Item = &Name> {
-        let rules = self.rules.iter();
-        rules.filter(|(_, (rule, _))| *rule == EnvRule::Pass).map(|(name, _)| name)
+    /// Lists the variables with a rule of this kind.
+    pub fn named(&self, is: impl Fn(&EnvRule) -> bool) -> impl Iterator<Item = &Name> {
+        self.rules.iter().filter(move |(_, (rule, _))| is(rule)).map(|(name, _)| name)
     }
 
     /// Names a variable; returns the rule that stood for it before.

@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use ::mcp::{AskTerminal, TerminalAnswer};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::process::getpgrp;
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 use sandbox::host::deadline::Deadline;
 use sandbox::shell::Cancel;
 
@@ -29,11 +30,15 @@ pub(super) fn asking() -> Option<Box<AskTerminal>> {
         if taken_back.is_raised() || until.is_over() {
             return TerminalAnswer::Unanswered;
         }
+        // In the background of a shell, what is typed is that shell's, and whoever reads it is stopped.
+        if !is_in_foreground() {
+            return TerminalAnswer::NobodyThere;
+        }
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         ui::prompt(&format!("{question}\nAllow it once? [y/N] "));
         let answer = read_line(until, taken_back);
         if answer.is_none() {
-            ui::print("\nThe question was taken back.");
+            ui::print("\nIt was not answered, and the command does not run.");
         }
         match answer.as_deref().map(str::trim).map(str::to_lowercase).as_deref() {
             None => TerminalAnswer::Unanswered,
@@ -41,6 +46,11 @@ pub(super) fn asking() -> Option<Box<AskTerminal>> {
             Some(_) => TerminalAnswer::Refused,
         }
     }))
+}
+
+/// Returns whether this process may read from the terminal, which belongs to one process group at a time.
+fn is_in_foreground() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
 /// Reads a line, as far as one comes in time and the question is not taken back.
@@ -55,6 +65,9 @@ fn read_line(until: Deadline, taken_back: &Cancel) -> Option<String> {
             Ok(1..) if waited[1].revents().is_empty() => {}
             // In time there was nothing, or nobody waits for it any more.
             _ => return None,
+        }
+        if !is_in_foreground() {
+            return None;
         }
         let mut bytes = [0; ANSWER];
         // Not through the buffer of the standard library, in which more would stay than was asked about.
