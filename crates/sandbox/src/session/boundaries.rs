@@ -212,6 +212,10 @@ impl<'a> Boundaries<'a> {
         }
         limit::refuse_too_many(plan, &all)?;
         runs.add_living(&mut living).map_err(recorded)?;
+        // After the search, so that nothing was changed before it.
+        for boundary in plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory) {
+            beside::refuse_changed_links(boundary, &living, caller)?;
+        }
         let unsearched: Vec<&(RunId, Remembered)> =
             left.iter().filter_map(|left| left.unsearched.as_ref()).collect();
         for one in &mut writable {

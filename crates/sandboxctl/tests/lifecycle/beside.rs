@@ -127,3 +127,43 @@ fn what_was_there_before_both_stays() {
         }
     }
 }
+
+/// A link leads to what is hidden or protected, and is no more itself: it can be removed, and is put back at the end.
+#[test]
+fn none_starts_where_another_agent_has_changed_a_link_that_hides_or_protects() {
+    for caller in callers("links that another agent changes") {
+        for (link, target, change, attack) in [
+            (".env", "real/config", "rm .env", "cat real/config"),
+            (".env", "real/config", "rm .env; ln -s real/config .env", "cat real/config"),
+            ("hk", "real", "rm hk", "echo evil >real/pre-commit"),
+            ("hk", "real", "mv hk other", "echo evil >real/pre-commit"),
+        ] {
+            let case = format!("{change}, by {caller:?}");
+            let place = project(caller);
+            place.configure("[protect]\nhide = [\".env\"]\n");
+            place.write("workspace/.git/config", "[core]\n\tbare = false\n\thooksPath = hk\n");
+            place.write("workspace/real/config", "TOPSECRET\n");
+            place.write("workspace/real/pre-commit", "#!/bin/sh\n");
+            std::os::unix::fs::symlink(target, place.workspace().join(link)).unwrap();
+            place.give(&place.workspace());
+            let attacked = || place.inside(&[""; 0], &["sh", "-c", attack]).output().unwrap();
+            let holds = |output: &std::process::Output| {
+                assert!(!String::from_utf8_lossy(&output.stdout).contains("TOPSECRET"), "{case}: {output:?}");
+                let hook = fs::read_to_string(place.workspace().join("real/pre-commit")).unwrap();
+                assert_eq!(hook, "#!/bin/sh\n", "{case}: {output:?}");
+            };
+            // The control: alone it starts, and is kept from it.
+            let alone = attacked();
+            assert!(!said(&alone).contains("has changed the link"), "{case}: {alone:?}");
+            holds(&alone);
+            let client = first(&place, change);
+            let beside = attacked();
+            assert!(said(&beside).contains("has changed the link"), "{case}: {beside:?}");
+            holds(&beside);
+            End::Sooner.end(client);
+            let after = attacked();
+            assert!(!said(&after).contains("has changed the link"), "{case}: {after:?}");
+            holds(&after);
+        }
+    }
+}

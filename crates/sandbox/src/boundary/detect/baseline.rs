@@ -62,6 +62,16 @@ fn yes() -> bool {
     true
 }
 
+impl Baseline {
+    /// Returns the first link in the directory that is not the one any more that it was. What git itself may change is none.
+    pub(crate) fn changed_link(&self, root: BorrowedFd<'_>) -> Option<&Path> {
+        let mut links = self.entries.iter().filter(|one| one.target.is_some() && one.hold == Hold::Fixed);
+        let is_changed =
+            |link: &&Entry| !beneath::stat(root, &link.path).is_ok_and(|stat| link.stamp == Stamp::of(&stat));
+        links.find(is_changed).map(|link| link.path.as_path())
+    }
+}
+
 /// A part of a boundary of which an older baseline knows.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct Earlier {
