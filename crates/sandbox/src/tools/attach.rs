@@ -34,16 +34,6 @@ impl Attachment {
     pub fn guest(&self) -> PathBuf {
         Path::new(ATTACHMENTS).join(&self.name)
     }
-
-    /// Returns how many bytes it has.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Returns whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
 }
 
 impl FileTools {

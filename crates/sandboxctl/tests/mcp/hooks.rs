@@ -237,12 +237,7 @@ fn agent(place: &Place, agent: &str, hook: Option<&str>, model: &Model) -> Strin
         words.map(str::to_owned).collect()
     };
     let mut command = place.outside(&words);
-    command
-        .env("ANTHROPIC_BASE_URL", &model.address)
-        .env("ANTHROPIC_API_KEY", "x")
-        .env("OPENAI_API_KEY", "x");
-    let output = command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").output().unwrap();
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    model.asked_by(&mut command)
 }
 
 #[test]

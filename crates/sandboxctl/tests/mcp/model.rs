@@ -25,6 +25,18 @@ impl Model {
     }
 }
 
+impl Model {
+    /// Runs an agent that asks it, and returns what the agent prints.
+    pub(crate) fn asked_by(&self, agent: &mut Command) -> String {
+        agent
+            .env("ANTHROPIC_BASE_URL", &self.address)
+            .env("ANTHROPIC_API_KEY", "x")
+            .env("OPENAI_API_KEY", "x");
+        let output = agent.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").output().unwrap();
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    }
+}
+
 impl Drop for Model {
     fn drop(&mut self) {
         self.process.kill().unwrap();

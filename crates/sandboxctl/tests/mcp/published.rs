@@ -30,12 +30,7 @@ fn client(place: &Place, agent: &str, model: &Model) -> String {
     let own = place.path("sandboxctl").parent().unwrap().display().to_string();
     let path = format!("{}:{own}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = place.outside(&[&["env", &format!("PATH={path}")][..], &words].concat());
-    command
-        .env("ANTHROPIC_BASE_URL", &model.address)
-        .env("ANTHROPIC_API_KEY", "x")
-        .env("OPENAI_API_KEY", "x");
-    let output = command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").output().unwrap();
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    model.asked_by(&mut command)
 }
 
 #[test]
