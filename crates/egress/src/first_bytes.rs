@@ -75,7 +75,7 @@ pub fn classify(bytes: &[u8], meant: Meant<'_>) -> Classification {
 /// Returns whether bytes begin a request of HTTP/1, once that is known: a method without small letters, and a first line that has a version.
 fn is_request(bytes: &[u8]) -> Option<bool> {
     // Servers skip empty lines before a request (RFC 9112, section 2.2), and some skip white space.
-    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n' | b' ' | b'\t'))?;
+    let start = bytes.iter().position(|byte| *byte != b'\r' && *byte != b'\n' && !is_blank(*byte))?;
     let bytes = &bytes[start..];
     // Small letters begin too much else that would have to wait for its end; few servers take them for a method.
     let is_of_method = |byte: &&u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.');
@@ -84,13 +84,19 @@ fn is_request(bytes: &[u8]) -> Option<bool> {
         (0, _) => Some(false),
         (_, None) => None,
         // Some servers take any white space for the one space.
-        (_, Some(b' ' | b'\t' | 0x0b | 0x0c)) => {
+        (_, Some(byte)) if is_blank(*byte) => {
             let line = &bytes[..bytes.iter().position(|byte| *byte == b'\n')?];
             let has_version = line.windows(5).any(|part| part.eq_ignore_ascii_case(b"HTTP/"));
             Some(has_version && !line.starts_with(HTTP_2))
         }
         _ => Some(false),
     }
+}
+
+/// Returns whether some server takes a byte for white space: those that read a request as Latin-1 take the separators of ASCII and two of
+/// the C1 range, too.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | 0x0b | 0x0c | 0x1c..=0x1f | 0x85 | 0xa0)
 }
 
 fn tls(bytes: &[u8], meant: Meant<'_>) -> Classification {
@@ -204,9 +210,19 @@ mod tests {
 
     #[test]
     fn what_some_server_takes_for_a_request_names_the_host_or_is_refused() {
-        for begins in [" GET / HTTP/1.1", "\tG1 / HTTP/1.1", "M.SEARCH / HTTP/1.1", "GET / http/1.1"] {
-            let request = format!("{begins}\r\nHost: other.example.org\r\n\r\n");
-            let classified = classify(request.as_bytes(), MEANT);
+        for begins in [
+            &b" GET / HTTP/1.1"[..],
+            b"\tG1 / HTTP/1.1",
+            b"M.SEARCH / HTTP/1.1",
+            b"GET / http/1.1",
+            b"\x0bGET / HTTP/1.1",
+            b"\x1cGET\x1f/ HTTP/1.1",
+            b"\x85GET / HTTP/1.1",
+            b"\xa0\xa0GET\xa0/ HTTP/1.1",
+        ] {
+            let request = [begins, b"\r\nHost: other.example.org\r\n\r\n"].concat();
+            let classified = classify(&request, MEANT);
+            let begins = begins.escape_ascii();
             assert!(matches!(classified, Classification::Refuse { .. }), "{begins}: {classified:?}");
         }
     }
