@@ -54,6 +54,7 @@ static PLAN: LazyLock<Plan> = LazyLock::new(|| {
         toolchains: BTreeMap::new(),
         uid: 1000,
         homes: vec!["/home/me".into()],
+        other_homes: Vec::new(),
         allowed_root: None,
     };
     policy.plan(&facts).expect("a plan")

@@ -62,7 +62,7 @@ fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
     }
 
     let home = Path::new("/home/me");
-    let caller = Caller { uid: 1001, homes: &[home], allowed_root: None };
+    let caller = Caller { uid: 1001, homes: &[home], other_homes: &[], allowed_root: None };
     let candidate = ShareCandidate {
         given: &path,
         resolved: &normal,

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use confine::tree::{Destination, Kind, Source, Unpacked, destination, unpack};
+use confine::tree::{Destination, DraftName, Kind, Source, Unpacking, destination};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
@@ -61,9 +61,14 @@ fn copy(place: &Path, what: u8, base: &OsStr, stream: &[u8]) {
         2 => destination(&to.join("new"), &source, |path| Ok(open(path))),
         _ => destination(&to.join("c"), &source, |path| Ok(open(path))),
     };
-    let unpacked = landing.and_then(|landing| unpack(landing, stream));
+    let draft = DraftName::generate().expect("a random number");
+    let unpacked = landing.and_then(|landing| {
+        let mut unpacking = Unpacking::begin(landing, draft)?;
+        unpacking.read(stream)?;
+        Ok(unpacking)
+    });
     let copied = if what & 0x08 == 0 {
-        unpacked.and_then(Unpacked::commit)
+        unpacked.and_then(|mut unpacking| unpacking.commit())
     } else {
         unpacked.map(|_| Default::default())
     };

@@ -8,7 +8,7 @@
 //! Text that only persuades (instructions for another agent, a build file that a person will run) is not
 //! classified: it does nothing by itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use self::reason::{MAX_CONTENT, Reason};
 use crate::protect::table;
@@ -16,8 +16,12 @@ use crate::protect::table::content::ContentRule;
 pub use crate::protect::table::content::FileFormat;
 use crate::protect::table::row::ProtectRow;
 
+pub mod annex;
 mod build_server;
+mod clangd;
 mod compile_commands;
+mod compile_options;
+mod dagger;
 mod dotenv;
 mod editorconfig;
 pub mod file_lists;
@@ -26,6 +30,7 @@ mod idea;
 pub mod index;
 pub mod layout;
 mod operation;
+mod pasted;
 mod prompt;
 mod reason;
 pub mod repository;
@@ -33,9 +38,11 @@ mod settings;
 mod value;
 mod versions;
 mod words;
+mod yaml;
 
 pub use git::{
-    IdentityEntry, Reference, identity, is_configuration, leads_from_anywhere, references, submodules,
+    IdentityEntry, Reference, beyond_prefix, identity, is_configuration, leads_from_anywhere, references,
+    submodules,
 };
 
 /// The directory in which a program is classified that a configuration of git names, wherever it lies. There is none of this name.
@@ -86,6 +93,17 @@ pub fn is_inert(relative: &Path) -> bool {
 /// `content` may be cut off after [`most_of`] it and one more byte; where nothing at that path concerns
 /// anybody ([`concerns`]) it may be empty. `None` means that nothing was found against it.
 pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Reason> {
+    classify_among(relative, found, content, &[])
+}
+
+/// Classifies what was created at a path as [`classify`] does, where these directories of the host are shared and may be written: what
+/// lies in one is not the system's, wherever that is.
+pub fn classify_among(
+    relative: &Path,
+    found: EntryType,
+    content: &[u8],
+    shared: &[PathBuf],
+) -> Option<Reason> {
     let place = FileRole::of(relative);
     let mode = match found {
         EntryType::Directory => {
@@ -117,11 +135,11 @@ pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Rea
     if content.len() > most_of(relative) {
         return Some(Reason::TooLarge { bytes: content.len() });
     }
-    roles.find_map(|role| classify_role(role, relative, content))
+    roles.find_map(|role| classify_role(role, relative, content, shared))
 }
 
 /// Classifies content by which program would obey it.
-fn classify_role(role: FileRole, relative: &Path, content: &[u8]) -> Option<Reason> {
+fn classify_role(role: FileRole, relative: &Path, content: &[u8], shared: &[PathBuf]) -> Option<Reason> {
     match role {
         FileRole::Hook => Some(Reason::Hook),
         FileRole::Program => Some(Reason::Run { program: "git".to_owned() }),
@@ -139,12 +157,17 @@ fn classify_role(role: FileRole, relative: &Path, content: &[u8]) -> Option<Reas
         FileRole::CommonDir => Some(Reason::GitElsewhere),
         FileRole::WorktreeCommonDir => (content.trim_ascii() != b"../..").then_some(Reason::GitElsewhere),
         FileRole::Policy => Some(Reason::Policy),
-        FileRole::Listed(row, listed) => classify_content(listed, content, row),
+        FileRole::Listed(row, listed) => classify_content(listed, content, row, shared),
     }
 }
 
 /// Classifies content by the rule of its row.
-fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Option<Reason> {
+fn classify_content(
+    rule: &ContentRule,
+    content: &[u8],
+    row: &ProtectRow,
+    shared: &[PathBuf],
+) -> Option<Reason> {
     let is_empty = content.trim_ascii().is_empty();
     match rule {
         ContentRule::Harmless => None,
@@ -162,7 +185,9 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
         }
         ContentRule::Versions(beginnings) => versions::classify(content, beginnings),
         ContentRule::PythonVersions => versions::classify_python(content),
-        ContentRule::HgPaths => classify_hg_paths(content),
+        ContentRule::HgPaths(directory) => classify_hg_paths(content, directory),
+        ContentRule::ShownName => pasted::classify_name(content),
+        ContentRule::PatchNames => pasted::classify_patches(content),
         ContentRule::Begins(beginning) => {
             let is_one = content.is_empty() || content.starts_with(beginning.as_bytes());
             (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
@@ -170,23 +195,31 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
         ContentRule::Prompt => prompt::classify(content),
         ContentRule::Idea => idea::classify(content),
         ContentRule::BuildServer => build_server::classify(content),
-        ContentRule::CompileCommands => compile_commands::classify(content),
+        ContentRule::CompileCommands => compile_commands::classify(content, shared),
+        ContentRule::Clangd => clangd::classify(content, shared),
+        ContentRule::CompileFlags => clangd::classify_flags(content, shared),
+        ContentRule::Dagger => dagger::classify(content),
         ContentRule::EditorConfig => editorconfig::classify(content),
         ContentRule::DotEnv => dotenv::classify(content),
+        ContentRule::GitAttributes => annex::classify_attributes(content),
+        ContentRule::AnnexRemotes => annex::classify_remotes(content),
         ContentRule::Policy => Some(Reason::Policy),
     }
 }
 
-/// Classifies what Mercurial deletes, writes or cuts off to undo a transaction: each path must be one of its own data, and nothing that
-/// it obeys.
-fn classify_hg_paths(content: &[u8]) -> Option<Reason> {
+/// Classifies what Mercurial or Sapling deletes, writes or cuts off to undo a transaction: each path must be one of its own data in this
+/// directory, and nothing that it obeys. The name of a branch is written back.
+fn classify_hg_paths(content: &[u8], directory: &[&str]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
+    let is_obeyed = |components: &[&str]| {
+        table::content_rule(components).is_some_and(|(_, rule)| !matches!(rule, ContentRule::ShownName))
+    };
     let leads_elsewhere = |path: &str| {
         let folded = path.to_ascii_lowercase();
-        let components: Vec<&str> = [".hg"].into_iter().chain(folded.split('/')).collect();
+        let components: Vec<&str> = directory.iter().copied().chain(folded.split('/')).collect();
         // A path may be written in more than one way.
         let is_plain = !components.iter().any(|component| matches!(*component, "" | "." | ".."));
-        !path.is_empty() && (!is_plain || table::content_rule(&components).is_some())
+        !path.is_empty() && (!is_plain || is_obeyed(&components))
     };
     let odd = text.split(['\0', '\n']).find(|path| leads_elsewhere(path));
     odd.map(|path| Reason::Setting { key: path.to_owned() })
@@ -194,7 +227,8 @@ fn classify_hg_paths(content: &[u8]) -> Option<Reason> {
 
 /// Returns what of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the
 /// settings that count, so that `git config user.name` changes nothing; else it is all of it.
-pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
+/// What lies in one of these directories of the host, which are shared and may be written, is not the system's.
+pub fn essence(relative: &Path, content: &[u8], shared: &[PathBuf]) -> Vec<u8> {
     if content.len() > most_of(relative) {
         return content.to_vec();
     }
@@ -203,9 +237,14 @@ pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
             git::counting(content, git::ConfigKind::Repository)
         }
         Some(FileRole::Listed(_, ContentRule::CompileCommands)) => {
-            compile_commands::essence(content).unwrap_or_else(|| content.to_vec())
+            compile_commands::essence(content, shared).unwrap_or_else(|| content.to_vec())
         }
+        Some(FileRole::Listed(_, ContentRule::Clangd)) => {
+            clangd::essence(content, shared).unwrap_or_else(|| content.to_vec())
+        }
+        Some(FileRole::Listed(_, ContentRule::CompileFlags)) => clangd::essence_of_flags(content, shared),
         Some(FileRole::Listed(_, ContentRule::EditorConfig)) => editorconfig::essence(content),
+        Some(FileRole::Listed(_, ContentRule::GitAttributes)) => annex::essence_of_attributes(content),
         Some(FileRole::SubmoduleConfig) => git::counting(content, git::ConfigKind::Submodule),
         Some(FileRole::LooseConfig) => git::counting(content, git::ConfigKind::Loose),
         _ => content.to_vec(),
@@ -218,6 +257,7 @@ pub fn parts(relative: &Path, content: &[u8]) -> Vec<(String, Vec<u8>)> {
     match FileRole::of(relative) {
         _ if content.len() > most_of(relative) => Vec::new(),
         Some(FileRole::Listed(_, ContentRule::DotEnv)) => dotenv::parts(content),
+        Some(FileRole::Listed(_, ContentRule::Dagger)) => dagger::parts(content),
         // Its program writes it again and again, with more of what is harmless.
         Some(FileRole::Listed(row, ContentRule::Settings(format, keys))) if row.stays_writable() => {
             settings::parts(content, *format, keys)

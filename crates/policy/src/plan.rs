@@ -3,6 +3,7 @@
 //! A provider reads a plan and nothing else. A plan holds no secret value: secrets are named with their
 //! source and read at the moment the sandbox starts.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::CommandRules;
+use crate::protect::borrowed;
 use crate::rules::children::Children;
 use crate::rules::git::GitIdentity;
 use crate::rules::limits::{Bytes, Limits};
@@ -469,8 +471,10 @@ pub struct Link {
 /// What stays read-only inside writable boundaries.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Protect {
-    /// Relative paths that are protected in a boundary's root and in every repository within it.
-    pub paths: Vec<String>,
+    /// Relative paths that are protected in a boundary's root and in every repository within it. Those of the table are borrowed from
+    /// it: there are about a thousand, and each start copies the list several times.
+    #[serde(deserialize_with = "borrowed::deserialize")]
+    pub paths: Vec<Cow<'static, str>>,
     /// Those of them that the caller's own configuration of git names in every work tree: nothing but git obeys them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub of_git: Vec<String>,
@@ -500,6 +504,21 @@ impl Protect {
         depth: 1,
         on_replaced: OnReplaced::End,
     };
+
+    /// Returns a copy that protects no path.
+    #[must_use]
+    pub fn without_paths(&self) -> Self {
+        let Self { paths: _, of_git, read_only, allow, unread, depth, on_replaced } = self;
+        Self {
+            paths: Vec::new(),
+            of_git: of_git.clone(),
+            read_only: read_only.clone(),
+            allow: allow.clone(),
+            unread: unread.clone(),
+            depth: *depth,
+            on_replaced: *on_replaced,
+        }
+    }
 
     /// Returns whether a new name with a leading dot is not reported. Upper and lower case are the same.
     pub fn allows(&self, name: &OsStr) -> bool {

@@ -151,7 +151,7 @@ impl Policy {
             project_says: ProjectSays::of(config),
             command_origins: commands::origins(config),
             protect: plan::Protect {
-                paths: protected.paths().iter().map(ToString::to_string).collect(),
+                paths: protected.paths().iter().cloned().map(RelativePath::into_text).collect(),
                 of_git: Vec::new(),
                 read_only: check::read_only(config),
                 allow: check::names(config),

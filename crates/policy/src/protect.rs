@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use self::table::NamePattern;
 use crate::text::suggest;
 
+pub(crate) mod borrowed;
 pub mod covering;
 pub mod table;
 
@@ -65,6 +66,11 @@ impl RelativePath {
     /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the path as text, which is borrowed if it is of the built-in list.
+    pub fn into_text(self) -> Cow<'static, str> {
+        self.0
     }
 
     /// Returns the path.
@@ -154,8 +160,10 @@ struct PathIndex {
     in_git: HashMap<String, usize>,
     /// The first component of each, in lower case. Few paths begin with one of them.
     first: HashSet<String>,
-    /// Positions of those that are patterns, by the lower-case directory that their names are in.
-    patterns: HashMap<String, Vec<usize>>,
+    /// Positions of those that are patterns for names with a certain beginning, by what stands before the `*`.
+    beginnings: HashMap<String, Vec<usize>>,
+    /// Positions of the other patterns, by the directory that their names are in and by how those end.
+    ends: HashMap<String, HashMap<String, usize>>,
     /// How many components the longest path has.
     deepest: usize,
 }
@@ -169,9 +177,13 @@ impl PathIndex {
             if let Some(rest) = folded.strip_prefix(".git/") {
                 index.in_git.insert(rest.to_owned(), position);
             }
-            if NamePattern::of(&folded).is_some() {
-                let directory = folded.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
-                index.patterns.entry(directory).or_default().push(position);
+            if let (Some(_), Some((before, end))) = (NamePattern::of(&folded), folded.rsplit_once('*')) {
+                match before.strip_suffix('/').or_else(|| before.is_empty().then_some(before)) {
+                    Some(directory) => {
+                        index.ends.entry(directory.into()).or_default().insert(end.into(), position);
+                    }
+                    None => index.beginnings.entry(before.into()).or_default().push(position),
+                }
             }
             index.first.insert(first_component(&folded).0.to_owned());
             index.all.insert(folded, position);
@@ -292,10 +304,20 @@ impl Protected {
             std::iter::once(("", folded)).chain(slashes.map(|at| (&folded[..at], &folded[at + 1..])));
         directories.take(most).find_map(|(directory, rest)| {
             let name = first_component(rest).0;
-            let fits = |path: &&RelativePath| {
+            let start = folded.len() - rest.len();
+            let ends = index.ends.get(directory);
+            let fits = |path: &RelativePath| {
                 NamePattern::of(path.as_str()).is_some_and(|pattern| pattern.fits(name.as_bytes()))
             };
-            index.patterns.get(directory)?.iter().filter_map(|at| self.paths.get(*at)).find(fits)
+            // What is certain of a name ends, or begins, with a dot.
+            let dots = name.bytes().enumerate().filter(|(_, byte)| *byte == b'.').map(|(dot, _)| dot);
+            let candidates = dots.flat_map(|dot| {
+                let begun = index.beginnings.get(&folded[..=start + dot]).into_iter().flatten();
+                let ended = ends.and_then(|ends| ends.get(&name[dot..]));
+                begun.chain(ended).copied()
+            });
+            let paths = candidates.filter_map(|at| Some((at, self.paths.get(at)?)));
+            paths.filter(|(_, path)| fits(path)).min_by_key(|(at, _)| *at).map(|(_, path)| path)
         })
     }
 

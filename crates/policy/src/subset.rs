@@ -86,7 +86,7 @@ impl Plan {
 }
 
 /// Adds the entries that are not there yet.
-fn add(own: &[String], theirs: &mut Vec<String>) {
+fn add<T: Clone + PartialEq>(own: &[T], theirs: &mut Vec<T>) {
     let new: Vec<_> = own.iter().filter(|one| !theirs.contains(one)).cloned().collect();
     theirs.extend(new);
 }
@@ -342,9 +342,10 @@ fn network(own: &Network, theirs: &Network, found: &mut Vec<Mistake>) {
             }
             let reaches = |host: &HostPattern| {
                 let mut hosts = allow.iter().map(|rule| rule.pattern.hosts());
-                hosts.any(|allowed| allowed.covers(host) || host.covers(allowed))
+                hosts.any(|allowed| allowed.overlaps(host))
             };
-            for host in own_intercept.iter().filter(|host| !intercept.contains(host) && reaches(host)) {
+            let sees = |host: &HostPattern| intercept.iter().any(|theirs| theirs.covers(host));
+            for host in own_intercept.iter().filter(|host| !sees(host) && reaches(host)) {
                 found.push(mistake(
                     format!(
                         "the egress proxy reads what this sandbox sends to `{host}`, and not what it sends"

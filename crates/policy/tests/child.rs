@@ -59,6 +59,7 @@ fn plan(text: &str) -> Plan {
     let facts = HostFacts {
         uid: 1000,
         homes: vec!["/home/me".into()],
+        other_homes: Vec::new(),
         directories: policy.boundaries().iter().enumerate().map(directory).collect(),
         workdir: Ok(()),
         name: "parent".to_owned(),

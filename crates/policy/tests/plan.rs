@@ -89,6 +89,7 @@ fn facts(policy: &Policy) -> HostFacts {
         toolchains: BTreeMap::new(),
         uid: 1001,
         homes: vec!["/home/me".into()],
+        other_homes: Vec::new(),
         allowed_root: None,
     }
 }

@@ -66,6 +66,7 @@ fn plan(text: &str) -> Plan {
         toolchains: BTreeMap::new(),
         uid: 1001,
         homes: vec!["/home/me".into()],
+        other_homes: Vec::new(),
         allowed_root: None,
     };
     policy.plan(&facts).expect(text)

@@ -67,6 +67,7 @@ fn plan(policy: &Policy) -> Plan {
     let facts = HostFacts {
         uid: 1000,
         homes: vec!["/home/me".into()],
+        other_homes: Vec::new(),
         directories: policy.boundaries().iter().map(directory).collect(),
         workdir: Ok(()),
         name: "one".to_owned(),
@@ -264,6 +265,11 @@ fn interception_counts_where_the_worker_reaches_the_host() {
         narrowed(sandbox, &worker("api.example.org")).1,
         ["the egress proxy reads what this sandbox sends to `api.example.org`, and not what it sends"]
     );
+    // A port on one side, and every name below on the other, are about the same host.
+    let sandbox = sandbox.replace("allow = [\"api.example.org\"", "allow = [\"*.example.org\"");
+    assert_eq!(narrowed(&sandbox, &worker("*.example.org:443")).1.len(), 1);
+    let intercepted = worker("*.example.org:443") + "\nintercept = [\"*.example.org\"]";
+    assert_eq!(narrowed(&sandbox, &intercepted).1, Vec::<String>::new());
 }
 
 #[test]

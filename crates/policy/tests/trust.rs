@@ -44,6 +44,7 @@ const WIDENING: &[(&str, &str)] = &[
     ("shared_dirs.x.host", "shared_dirs.x = { host = \".cargo\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"link-to-hooks\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"hooks-of-bare\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"hooks-of-git\", guest = \"/x\" }"),
     ("secrets.x", "secrets.x = { mode = \"inject\", env_var = \"X\", source = \"env:X\" }"),
     ("sockets.x", "sockets.x.host = \"/run/x.sock\""),
     ("sockets.x", "sockets.x.host = \"env:SSH_AUTH_SOCK\""),
@@ -81,6 +82,12 @@ const WIDENING: &[(&str, &str)] = &[
     ("pool.max_age", "pool.max_age = \"11m\""),
     ("children.max", "children.max = 1"),
     ("children.depth", "children.depth = 2"),
+    ("children.memory", "children.memory = \"1g\""),
+    ("children.cpus", "children.cpus = 2"),
+    ("children.pids", "children.pids = 200"),
+    ("children.timeout", "children.timeout = \"unlimited\""),
+    ("lifecycle.idle_timeout", "lifecycle.idle_timeout = \"unlimited\""),
+    ("lifecycle.max_duration", "lifecycle.max_duration = \"2h\""),
     ("commands.read", "commands.read = \"allow\""),
     ("commands.write", "commands.write = \"ask\""),
     ("commands.execute", "commands.execute = \"ask\""),
@@ -92,6 +99,79 @@ const WIDENING: &[(&str, &str)] = &[
     ("workers.x.inherit", "workers.x = { config = \"w.toml\", inherit = \"none\" }"),
     ("workers.x.max", "workers.x = { config = \"w.toml\", max = 2 }"),
 ];
+
+/// A directory that the user shares, in which the project lies.
+const OWN_DIRECTORY: &str = r#"
+    [shared_dirs.code]
+    host = "/home/me"
+    guest = "/code"
+    mode = "ro"
+    exec = false
+    hide = ["*.key", "deep/secrets/"]
+    suffixes = [".md", ".rs"]
+    max_file_bytes = 1000
+"#;
+
+/// The same for what only widens where the user has that directory.
+const WIDENING_OWN_DIRECTORY: &[(&str, &str)] = &[
+    (
+        "shared_dirs.x.mode",
+        "shared_dirs.x = { host = \".\", guest = \"/x\", exec = false, suffixes = [\".md\"], max_file_bytes = 9 }",
+    ),
+    (
+        "shared_dirs.x.exec",
+        "shared_dirs.x = { host = \"a\", guest = \"/x\", mode = \"ro\", suffixes = [\".md\"], max_file_bytes = 9 }",
+    ),
+    (
+        "shared_dirs.x.suffixes",
+        "shared_dirs.x = { host = \"a\", guest = \"/x\", mode = \"ro\", exec = false, max_file_bytes = 9 }",
+    ),
+    (
+        "shared_dirs.x.suffixes",
+        "shared_dirs.x = { host = \"a\", guest = \"/x\", mode = \"ro\", exec = false, suffixes = [\".md\", \".sh\"], \
+         max_file_bytes = 9 }",
+    ),
+    (
+        "shared_dirs.x.max_file_bytes",
+        "shared_dirs.x = { host = \"a\", guest = \"/x\", mode = \"ro\", exec = false, suffixes = [\".md\"] }",
+    ),
+    (
+        "shared_dirs.x.suffixes",
+        "shared_dirs.x = { host = \"a\", guest = \"/x\", mode = \"ro\", exec = false, suffixes = [], max_file_bytes = 9 }",
+    ),
+];
+
+/// A directory of the user's, which hides files in others or covers a part of one.
+const OWN_IN_PROJECT: &str =
+    "[shared_dirs.mine]\nhost = \"/home/me/project/a\"\nguest = \"/a\"\nhide = [\"*.key\"]";
+
+/// The same for what only widens where the user has that directory.
+const REPLACING: &[(&str, &str)] = &[
+    ("shared_dirs.mine.host", "shared_dirs.mine = { host = \"b\", guest = \"/a\", hide = [\"*.key\"] }"),
+    ("shared_dirs.mine.guest", "shared_dirs.mine = { host = \"a\", guest = \"/b\", hide = [\"*.key\"] }"),
+    (
+        "shared_dirs.mine.optional",
+        "shared_dirs.mine = { host = \"a\", guest = \"/a\", hide = [\"*.key\"], optional = true }",
+    ),
+    ("shared_dirs.mine.hide", "shared_dirs.mine = { host = \"a\", guest = \"/a\" }"),
+];
+
+/// Hosts to which the user has TLS intercepted.
+const INTERCEPTING: &str =
+    "[network]\nmode = \"allowlist\"\nallow = [\"api.example.org\"]\nintercept = [\"api.example.org\"]";
+
+/// The same for what only widens where the user does so.
+const NOT_INTERCEPTING: &[(&str, &str)] = &[("network.intercept", "network.intercept = []")];
+
+/// The same for what only widens where the user is strict about a class.
+const LAXER_RULES: &[(&str, &str)] =
+    &[("commands.rules.x", "commands.rules.x = { pattern = [\"curl\"], decision = \"ask\" }")];
+
+const NO_PULL: &str = "container.pull = \"never\"";
+
+/// The same for what only widens where the user says [`NO_PULL`].
+const WIDENING_PULL: &[(&str, &str)] =
+    &[("container.pull", "container.pull = \"missing\""), ("container.pull", "container.pull = \"always\"")];
 
 /// The same for what only widens where the user has chosen `local`.
 const WIDENING_LOCAL: &[(&str, &str)] =
@@ -114,12 +194,15 @@ fn widened(user: &str, project: &str) -> Vec<String> {
 /// Who would run it, and all that the file widens for anybody.
 fn found(user: &str, project: &str) -> (Provider, Vec<Widening>) {
     let project = config(Scope::Project, project);
-    let lead = |path: &Path| ResolvedPath { path: path.to_owned(), repository: None };
+    let lead = |path: &Path| ResolvedPath { path: path.to_owned(), repository: None, named: None };
     let leads: BTreeMap<PathBuf, ResolvedPath> = paths(&project)
         .filter_map(|path| match path.file_name()?.to_str()? {
             "dangling" => None,
             "link-to-home" => Some((path.to_owned(), lead(Path::new("/home/me")))),
             "link-to-hooks" => Some((path.to_owned(), lead(Path::new("/home/me/project/.git/hooks")))),
+            "hooks-of-git" => {
+                Some((path.to_owned(), ResolvedPath { named: Some("named by git".into()), ..lead(path) }))
+            }
             "hooks-of-bare" => {
                 Some((path.to_owned(), ResolvedPath { repository: Some(PROJECT.into()), ..lead(path) }))
             }
@@ -150,12 +233,30 @@ fn a_preset_widens_by_each_of_its_hosts() {
 
 #[test]
 fn every_widening_value_is_found_alone() {
-    let user = "git.repository = \"none\"\nnetwork.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"\n[commands]\nread = \"ask\"\nwrite = \"deny\"\nexecute = \"deny\"\nnetwork = \"ask\"\n[commands.rules.mine]\npattern = [\"rm\"]\ndecision = \"deny\"\n[workers.mine]\nconfig = \"/w.toml\"";
+    let user = "git.repository = \"none\"\nnetwork.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"\n[commands]\nread = \"ask\"\nwrite = \"deny\"\nexecute = \"deny\"\nnetwork = \"ask\"\n[commands.rules.mine]\npattern = [\"rm\"]\ndecision = \"deny\"\n[workers.mine]\nconfig = \"/w.toml\"\n[lifecycle]\nidle_timeout = \"10m\"\nmax_duration = \"1h\"\n[children]\nmemory = \"64m\"\ncpus = 1\npids = 100\ntimeout = \"1m\"";
     for (key, text) in WIDENING {
         assert_eq!(widened(user, text), [*key], "{text}");
     }
     for (key, text) in WIDENING_LOCAL {
         assert_eq!(widened("provider = \"local\"", text), [*key], "{text}");
+        assert_eq!(widened("", text), Vec::<String>::new(), "{text}");
+    }
+    for (key, text) in WIDENING_OWN_DIRECTORY {
+        assert_eq!(widened(OWN_DIRECTORY, text), [*key], "{text}");
+        assert_eq!(widened("", text), Vec::<String>::new(), "{text}");
+    }
+    for (user, texts) in [
+        (OWN_IN_PROJECT, REPLACING),
+        (INTERCEPTING, NOT_INTERCEPTING),
+        ("commands.network = \"deny\"", LAXER_RULES),
+    ] {
+        for (key, text) in texts {
+            assert_eq!(widened(user, text), [*key], "{text}");
+            assert_eq!(widened("", text), Vec::<String>::new(), "{text}");
+        }
+    }
+    for (key, text) in WIDENING_PULL {
+        assert_eq!(widened(NO_PULL, text), [*key], "{text}");
         assert_eq!(widened("", text), Vec::<String>::new(), "{text}");
     }
     for (key, text) in WIDENING_BUILDS {
@@ -169,8 +270,10 @@ fn every_widening_value_is_found_alone() {
 #[test]
 fn every_key_of_the_table_does_what_the_table_says() {
     for key in schema::KEYS {
-        let listed = WIDENING.iter().chain(WIDENING_LOCAL).chain(WIDENING_BUILDS).any(|(widening, _)| {
-            [key.path.replace('*', "x"), key.path.replace('*', "mine")].contains(&(*widening).to_owned())
+        let all =
+            [WIDENING, WIDENING_LOCAL, WIDENING_PULL, WIDENING_BUILDS, WIDENING_OWN_DIRECTORY, REPLACING];
+        let listed = all.iter().flat_map(|list| *list).any(|(widening, _)| {
+            ["x", "mine", "code"].iter().any(|name| key.path.replace('*', name) == *widening)
         });
         match key.trust {
             TrustRule::Needed(_) => assert!(listed, "{} has no widening value above", key.path),
@@ -200,6 +303,49 @@ fn every_key_of_the_table_does_what_the_table_says() {
             assert_eq!(widened("", &text), Vec::<String>::new(), "{text}");
         }
     }
+}
+
+#[test]
+fn a_directory_that_is_no_wider_than_the_users_needs_no_trust() {
+    for text in [
+        "shared_dirs.x = { host = \"a\", guest = \"/x\", mode = \"ro\", exec = false, suffixes = [\".md\"], max_file_bytes = 9 }",
+        "shared_dirs.y = { host = \".\", guest = \"/x\", mode = \"ro\", exec = false, suffixes = [\".md\"], max_file_bytes = 9, \
+         hide = [\"*.key\", \"**/secrets/\"] }",
+    ] {
+        let user = OWN_DIRECTORY.replace(", \"deep/secrets/\"", "");
+        assert_eq!(widened(&user, text), Vec::<String>::new(), "{text}");
+    }
+    // The user's directory is another one.
+    let user = OWN_DIRECTORY.replace("/home/me", "/home/me/other");
+    assert_eq!(widened(&user, "shared_dirs.x = { host = \".\", guest = \"/x\" }"), Vec::<String>::new());
+    // The user's own, as it is or narrower.
+    for more in ["", ", mode = \"ro\"", ", exec = false", ", optional = false"] {
+        let text = format!(
+            "shared_dirs.mine = {{ host = \"./a\", guest = \"/a\", hide = [\"*.key\", \"x\"]{more} }}"
+        );
+        assert_eq!(widened(OWN_IN_PROJECT, &text), Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_host_that_is_not_intercepted_any_more_counts_where_it_can_be_reached() {
+    for text in [
+        "network.mode = \"none\"\nnetwork.intercept = []",
+        "network.allow = []\nnetwork.intercept = []",
+        "network.deny = [\"x.example.org\"]",
+    ] {
+        assert_eq!(widened(INTERCEPTING, text), Vec::<String>::new(), "{text}");
+    }
+    let with_port = INTERCEPTING.replace("allow = [\"api.example.org\"]", "allow = [\"*.example.org:443\"]");
+    assert_eq!(widened(&with_port, "network.intercept = []"), ["network.intercept"]);
+}
+
+#[test]
+fn a_rule_about_commands_may_be_as_strict_as_the_strictest_class() {
+    let rule =
+        |decision: &str| format!("commands.rules.x = {{ pattern = [\"curl\"], decision = \"{decision}\" }}");
+    assert_eq!(widened("commands.network = \"deny\"", &rule("deny")), Vec::<String>::new());
+    assert_eq!(widened("commands.network = \"ask\"", &rule("ask")), Vec::<String>::new());
 }
 
 #[test]
@@ -235,6 +381,14 @@ fn what_counts_is_what_the_user_has_set() {
     assert_eq!(widened("pool.size = 2", "pool.size = 2"), Vec::<String>::new());
     assert_eq!(widened("pool.size = 2", "pool.size = 3"), ["pool.size"]);
     assert_eq!(widened("pool.max_age = \"1h\"", "pool.max_age = \"30m\""), Vec::<String>::new());
+    let native = "provider = \"native\"";
+    assert_eq!(widened(native, "provider = \"docker\""), ["provider"]);
+    assert_eq!(widened(native, "provider = \"auto\""), ["provider"]);
+    assert_eq!(widened(native, native), Vec::<String>::new());
+    for chosen_for_the_user in ["", "provider = \"auto\""] {
+        assert_eq!(widened(chosen_for_the_user, native), Vec::<String>::new());
+    }
+    assert_eq!(widened(NO_PULL, NO_PULL), Vec::<String>::new());
     let strict = "native.require = [\"user\", \"memory\"]";
     assert_eq!(widened(strict, "native.require = [\"user\"]"), ["native.require"]);
     assert_eq!(widened(strict, strict), Vec::<String>::new());

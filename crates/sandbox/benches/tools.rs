@@ -109,6 +109,7 @@ fn plan(project: &Path) -> Result<Plan, Box<dyn std::error::Error>> {
         toolchains: BTreeMap::new(),
         uid: Identity::own().uid,
         homes: Vec::new(),
+        other_homes: Vec::new(),
         allowed_root: None,
     };
     Ok(made.plan(&facts).map_err(|problems| format!("{problems:?}"))?)

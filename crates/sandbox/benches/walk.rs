@@ -4,16 +4,19 @@
 //! caches, as a project is that somebody works on.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use policy::plan::Protect;
 use policy::protect::table::built_in;
 use sandbox::boundary::detect::baseline::Baseline;
-use sandbox::boundary::protect::search::mounts;
+use sandbox::boundary::protect::search::{SearchRules, mounts};
 use sandbox::boundary::root::Root;
 use sandbox::boundary::walk::walk;
+use sandbox::host::deadline::Deadline;
 use sandbox::host::identity::Identity;
 
 const ROUNDS: usize = 51;
@@ -49,13 +52,14 @@ fn main() -> io::Result<()> {
 }
 
 fn row(name: &str, host: &Path, depth: u32) -> io::Result<()> {
-    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let protect = Protect { paths: built_in().map(Cow::Borrowed).collect(), ..Protect::NOTHING };
+    let rules = SearchRules::of(&protect);
     let root = Root::of(File::open(host)?.into(), Identity::own())?;
     let root = root.enter()?;
     let found = walk(&root, depth)?;
-    let there = mounts(&root, host, &found, &list)?;
+    let there = mounts(&root, host, &found, &rules, Deadline::NEVER)?;
     let walking = median(|| walk(&root, depth).map(drop))?;
-    let mounting = median(|| mounts(&root, host, &found, &list).map(drop))?;
+    let mounting = median(|| mounts(&root, host, &found, &rules, Deadline::NEVER).map(drop))?;
     let taking = median(|| Baseline::take(&root, &there).map(drop).map_err(io::Error::other))?;
     println!(
         "{name:<44} {:>9} {:>10} {:>10} {:>10}",

@@ -168,3 +168,37 @@ fn settled(programs: &Programs, socket: PathBuf) -> Result<PathBuf, EngineError>
         Err(source) => Err(EngineError::Stopped { kind: EngineKind::Docker, socket, source }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::host::identity::Identity;
+    use crate::state::writable::Writable;
+
+    #[test]
+    fn no_link_of_proc_leads_root_to_a_socket_for_somebody_else() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        let socket = top.path().canonicalize().unwrap().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        let held = std::fs::File::open(top.path()).unwrap();
+        let way = PathBuf::from(format!("/proc/self/fd/{}/socket", held.as_raw_fd()));
+        let user = Identity { uid: 1001, gid: 1001 };
+        let programs = Programs::new(&BTreeMap::new(), Writable::default(), user);
+        std::fs::set_permissions(top.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        assert!(way.canonicalize().is_ok(), "the control: there is such a link");
+        let _acting = ActingAs::user(user).unwrap();
+        // Whether it may be used is another question.
+        assert!(
+            !matches!(settled(&programs, socket), Err(EngineError::Stopped { .. })),
+            "the control: its path"
+        );
+        assert!(matches!(settled(&programs, way), Err(EngineError::Stopped { .. })));
+    }
+}

@@ -14,9 +14,12 @@ pub(crate) mod init_program;
 pub mod left;
 pub mod links;
 pub mod make;
+pub mod mounted;
 pub(crate) mod pipe;
 pub mod programs;
 pub mod project;
+pub(crate) mod recorded_agent;
+pub mod replaced_file;
 #[cfg(test)]
 pub(crate) mod root_only;
 pub mod small_file;

@@ -75,6 +75,7 @@ impl Machine {
                 caller: Caller {
                     uid: rustix::process::getuid().as_raw(),
                     homes: &[&home],
+                    other_homes: &[],
                     allowed_root: None,
                 },
                 programs: &Programs::new(&self.env, writable, user),

@@ -1,12 +1,11 @@
 //! The command line, as data: what can be typed, and the help that explains it.
 
 use std::ffi::OsString;
-use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use policy::agents::{PROFILES, Profile};
 
@@ -40,6 +39,7 @@ mod fs;
 mod hook;
 mod keys;
 mod mcp;
+pub(crate) mod parse;
 mod request;
 mod sandboxes;
 pub(crate) mod source;
@@ -60,15 +60,6 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: CliCommand,
-}
-
-impl Cli {
-    /// Parses a command line. What defines it is not taken apart again: each definition is many small blocks of memory.
-    pub(crate) fn parse_from(args: &[OsString]) -> Result<Self, clap::Error> {
-        let mut command = ManuallyDrop::new(Self::command());
-        let mut matches = command.try_get_matches_from_mut(args)?;
-        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
-    }
 }
 
 /// What every command takes.

@@ -1,27 +1,56 @@
 //! The caller: everything that libraries must not read for themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fmt;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, anyhow, bail};
 use confine::account::{Account, RootPolicy};
 use confine::credentials::{SupplementaryGroups, become_user};
+use policy::rules::shared_dir::counts_as_home;
 use policy::rules::user::{UserOrGroup, UserSpec};
 use sandbox::boundary::resolve::Lead;
 use sandbox::engine;
 use sandbox::host::acting;
 use sandbox::host::identity::{self, Identity};
 use sandbox::host::programs::Programs;
+use sandbox::host::small_file;
 use sandbox::state::writable::Writable;
 
 use crate::error::{Code, CommandError};
 use crate::working_directory::WorkingDirectory;
 
 const CANNOT_LEAVE: &str = "cannot leave the working directory";
+
+/// Where users keep state and settings, relative to a home, where no variable says otherwise.
+const STATE: &str = ".local/state";
+const SETTINGS: &str = ".config";
+
+/// The directory of ours in each.
+const OWN_NAME: &str = "sandboxctl";
+
+/// What sandboxctl keeps for a user.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum OwnFiles {
+    /// Records, sockets and trust.
+    Records,
+    /// The user's own configuration.
+    Settings,
+}
+
+impl fmt::Display for OwnFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Records => "records",
+            Self::Settings => "settings",
+        })
+    }
+}
 
 /// Who calls, from where, with what.
 pub(crate) struct Context {
@@ -38,18 +67,18 @@ pub(crate) struct Context {
     pub(crate) home: PathBuf,
     /// The same with every link resolved, where it exists.
     resolved_home: Option<PathBuf>,
+    /// Other homes whose credentials the caller can read, once they were asked for.
+    other_homes: OnceLock<Vec<PathBuf>>,
     /// Whether this process was root's and is the caller's by now.
     was_root: bool,
 }
 
 impl Context {
-    /// Reads everything once. Under sudo this process leaves a working directory that the user behind it cannot reach, and writes to
-    /// no file from now on as only root can.
+    /// Reads everything once. Under sudo this process leaves a working directory that the user behind it cannot reach.
     pub(crate) fn gather() -> anyhow::Result<Self> {
         let mut context = Self::read()?;
         if context.is_behind_sudo() {
             context.working_directory.leave_if_closed(context.caller).context(CANNOT_LEAVE)?;
-            acting::write_as_users_do().context("cannot give up a capability")?;
         }
         Ok(context)
     }
@@ -76,7 +105,18 @@ impl Context {
         } else {
             Lead::of(&home, caller).ok().filter(|lead| matches!(lead, Lead::Found(_))).map(|lead| lead.path())
         };
-        Ok(Self { cwd, working_directory, env, process, caller, home, resolved_home, was_root: false })
+        let other_homes = OnceLock::new();
+        Ok(Self {
+            cwd,
+            working_directory,
+            env,
+            process,
+            caller,
+            home,
+            resolved_home,
+            other_homes,
+            was_root: false,
+        })
     }
 
     /// Finds a home directory in the text of passwd(5). The C library is not used: in a static program it would load
@@ -154,6 +194,11 @@ impl Context {
         self.working_directory.path_beneath(self.caller, around, path)
     }
 
+    /// Opens a file or a pipe that was typed for reading, as the caller could.
+    pub(crate) fn open(&self, path: &Path) -> io::Result<File> {
+        small_file::open_as(&self.path_to(&self.absolute(path))?, self.caller)
+    }
+
     /// Resolves every link in a path of our own, as far as it exists; `None` where that cannot be determined.
     pub(crate) fn resolve(&self, path: &Path) -> Option<PathBuf> {
         let path = self.path_to(path).ok()?;
@@ -165,10 +210,32 @@ impl Context {
         [Some(self.home.as_path()), self.resolved_home.as_deref()].into_iter().flatten().collect()
     }
 
+    /// Lists other homes whose credentials the caller can read, in both spellings: for root those of all users, and for a user
+    /// their own, which `HOME` need not name.
+    pub(crate) fn other_homes(&self) -> &[PathBuf] {
+        self.other_homes.get_or_init(|| {
+            let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+            let is_open_to_caller = |fields: &Vec<&str>| {
+                let uid: Option<u32> = fields.get(2).and_then(|field| field.parse().ok());
+                self.caller.uid == 0 || uid == Some(self.caller.uid)
+            };
+            let accounts = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+            let homes =
+                accounts.filter(is_open_to_caller).filter_map(|fields| Some(Path::new(*fields.get(5)?)));
+            // Links are looked up only on the way to those that count: each takes as long as all of the file.
+            let homes: BTreeSet<&Path> =
+                homes.filter(|home| *home != self.home && counts_as_home(home)).collect();
+            let resolved = homes.iter().filter_map(|home| self.resolve(home));
+            let all: BTreeSet<PathBuf> =
+                resolved.chain(homes.iter().map(|home| home.to_path_buf())).collect();
+            all.into_iter().collect()
+        })
+    }
+
     /// Returns the directory of records and trust: `$XDG_STATE_HOME/sandboxctl`, with every link resolved, because
     /// engines report the sources of their mounts and may spell them so.
     pub(crate) fn state(&self) -> PathBuf {
-        let path = self.base_directory("XDG_STATE_HOME", ".local/state");
+        let path = self.base_directory("XDG_STATE_HOME", STATE);
         self.resolve(&path).unwrap_or(path)
     }
 
@@ -183,9 +250,16 @@ impl Context {
         }
     }
 
+    /// Lists where records and settings of a user with this home lie, where no variable says otherwise: see [`Self::state`] and
+    /// [`Self::settings`].
+    pub(crate) fn default_places(home: &Path) -> [(PathBuf, OwnFiles); 2] {
+        [(STATE, OwnFiles::Records), (SETTINGS, OwnFiles::Settings)]
+            .map(|(below_home, kind)| (home.join(below_home).join(OWN_NAME), kind))
+    }
+
     /// Returns the directory of the user's own configuration, which may be missing: `$XDG_CONFIG_HOME/sandboxctl`.
     pub(crate) fn settings(&self) -> PathBuf {
-        self.base_directory("XDG_CONFIG_HOME", ".config")
+        self.base_directory("XDG_CONFIG_HOME", SETTINGS)
     }
 
     /// Returns the programs of the host, where sandboxes may write to these directories, and to those of other runs.
@@ -224,15 +298,20 @@ impl Context {
     fn base_directory(&self, variable: &str, below_home: &str) -> PathBuf {
         let base =
             absolute(self.variable(variable)).map_or_else(|| self.home.join(below_home), Path::to_owned);
-        base.join("sandboxctl")
+        base.join(OWN_NAME)
     }
+}
+
+/// Returns whose files these are, and leaves this process where it stands: see [`Context::caller`].
+pub(crate) fn caller_of_this_process() -> anyhow::Result<Identity> {
+    caller(process(), &env::vars_os().collect())
 }
 
 /// Returns whose files these are and where this process stands, for a command that needs to know nothing else: see
 /// [`Context::caller`].
 pub(crate) fn caller_alone() -> anyhow::Result<(Identity, WorkingDirectory)> {
     let (process, mut working_directory) = (process(), WorkingDirectory::read()?);
-    let caller = caller(process, &env::vars_os().collect())?;
+    let caller = caller_of_this_process()?;
     if caller.uid != process.uid {
         working_directory.leave_if_closed(caller).context(CANNOT_LEAVE)?;
     }
@@ -255,6 +334,16 @@ pub(crate) fn as_user(error: anyhow::Error, user: Identity) -> CommandError {
     } else {
         error
     }
+}
+
+/// Has root write to no file from now on as only root can, where somebody else has called sudo: see [`acting::write_as_users_do`].
+/// Whatever a command prints comes later, help and errors of the command line included.
+pub(crate) fn write_as_users_do() -> Result<(), CommandError> {
+    let is_root = process().uid == 0;
+    if is_root && env::var_os("SUDO_UID").is_some_and(|user| user != "0") {
+        acting::write_as_users_do().context("cannot give up a capability")?;
+    }
+    Ok(())
 }
 
 fn process() -> Identity {

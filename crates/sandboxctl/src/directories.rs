@@ -53,7 +53,7 @@ impl Directories {
         let lead = self.follow(context, path).as_ref().ok()?;
         let repository =
             if let Lead::Found(found) = lead { found.enclosing_repository(context.caller) } else { None };
-        Some(trust::ResolvedPath { path: lead.path(), repository })
+        Some(trust::ResolvedPath { path: lead.path(), repository, named: None })
     }
 
     /// Resolves a directory that is to be shared. Whether it may be shared is for the policy to decide.
@@ -256,6 +256,6 @@ fn candidate<'a>(
 }
 
 /// Returns who asks to share something.
-pub(crate) fn caller<'a>(context: &Context, homes: &'a [&'a Path]) -> Caller<'a> {
-    Caller { uid: context.caller.uid, homes, allowed_root: None }
+pub(crate) fn caller<'a>(context: &'a Context, homes: &'a [&'a Path]) -> Caller<'a> {
+    Caller { uid: context.caller.uid, homes, other_homes: context.other_homes(), allowed_root: None }
 }

@@ -248,9 +248,11 @@ impl From<CopyError> for CommandError {
             CopyError::Stream(source) if source.kind() == io::ErrorKind::BrokenPipe => {
                 Self::new(Code::OutputClosed, error)
             }
-            CopyError::Host(_) | CopyError::Inside { .. } | CopyError::Stream(_) | CopyError::Acting(_) => {
-                Self::new(Code::CopyFailed, error)
-            }
+            CopyError::Host(_)
+            | CopyError::Inside { .. }
+            | CopyError::Stream(_)
+            | CopyError::Acting(_)
+            | CopyError::Record(_) => Self::new(Code::CopyFailed, error),
         }
     }
 }

@@ -7,7 +7,6 @@ use policy::config::Expose;
 use policy::config::defaults::HOME;
 use policy::rules::network::HostPattern;
 use policy::rules::network::preset::Preset;
-use policy::rules::shared_dir::Caller;
 use policy::rules::verdict::Decision;
 use policy::{HostFacts, Policy, ToolchainParts, Unavailable};
 use sandbox::host::programs::Programs;
@@ -49,6 +48,7 @@ pub(crate) fn gather(
         toolchains: toolchains(context, programs, policy),
         uid: context.caller.uid,
         homes: context.homes().into_iter().map(Path::to_owned).collect(),
+        other_homes: context.other_homes().to_vec(),
         allowed_root: None,
     }
 }
@@ -95,7 +95,7 @@ fn host<'a>(
     HostContext {
         env: programs.environment(),
         programs,
-        caller: Caller { uid: context.caller.uid, homes, allowed_root: None },
+        caller: directories::caller(context, homes),
         user: context.caller,
         home: &context.home,
         workdir: &context.cwd,

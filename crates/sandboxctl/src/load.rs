@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use policy::plan::{Layer, Plan, Provider};
 use policy::rules::home::Home;
+use policy::rules::path::normalise;
 use sandbox::host::programs::Programs;
 use sandbox::state::trust::Searched;
 
 use self::single::{Made, make};
-pub(crate) use self::single::{policy, settings, writable_of};
+pub(crate) use self::single::{policy, settings, timeout_of, writable_of};
 use crate::cli::PlanRequest;
 use crate::context::Context;
 use crate::directories::Directories;
@@ -34,6 +35,8 @@ pub(crate) struct Loaded {
     pub(crate) asked: Vec<Layer>,
     /// How the project's file was found.
     pub(crate) searched: Searched,
+    /// The project's file and those of its workers, which the next agent must not change.
+    pub(crate) deciding: Vec<PathBuf>,
     /// The directories that it names, held open until they are mounted.
     _directories: Directories,
     /// The programs of the host that may be run for it.
@@ -70,7 +73,19 @@ impl From<Made> for Loaded {
     fn from(made: Made) -> Self {
         let Made { plan, policy, config, project, ignored, asked, searched, directories, programs } = made;
         let project = (*policy.home() == Home::OfProject).then_some(project);
-        Self { plan, config, project, ignored, asked, searched, _directories: directories, programs }
+        let workers = policy.workers().iter().map(|worker| normalise(&worker.config));
+        let deciding = config.iter().cloned().chain(workers).collect();
+        Self {
+            plan,
+            config,
+            project,
+            ignored,
+            asked,
+            searched,
+            deciding,
+            _directories: directories,
+            programs,
+        }
     }
 }
 
@@ -78,7 +93,8 @@ impl From<Made> for Loaded {
 /// read anew.
 pub(crate) fn recorded(context: &Context, plan: &Plan) -> Result<Loaded, CommandError> {
     let mut plan = plan.clone();
-    own_files::protect_known(precedence::known(context)?.files(), &mut plan);
+    own_files::protect_settings(context, &mut plan)?;
+    own_files::protect_known(precedence::known(context)?.all_files(), &mut plan);
     own_git::protect(context, &mut plan);
     let shared = plan.boundaries.iter().map(|boundary| boundary.host.clone());
     let programs = context.programs(shared.collect());
@@ -89,6 +105,7 @@ pub(crate) fn recorded(context: &Context, plan: &Plan) -> Result<Loaded, Command
         ignored: None,
         asked: Vec::new(),
         searched: Searched::default(),
+        deciding: Vec::new(),
         _directories: Directories::default(),
         programs,
     })

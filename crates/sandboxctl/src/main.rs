@@ -10,12 +10,13 @@ use confine::process::reap;
 use policy::config::variables::LOG;
 use sandbox::session::attendance::Parent;
 
-use crate::cli::{Cli, Global};
+use crate::cli::Global;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
 mod agents;
+mod as_caller;
 mod cli;
 mod commands;
 mod consent;
@@ -59,23 +60,25 @@ static ALLOCATOR: Clearing<std::alloc::System> = Clearing(std::alloc::System);
 fn main() -> process::ExitCode {
     // First of all: it may end at any moment, and what is asked later is somebody else.
     let parent = Parent::of_this_process();
+    // Before anything is printed, and before there is another thread.
+    let given_up = context::write_as_users_do();
     // Children are ended by their numbers.
     reap::keep_ended_children();
     let args: Vec<OsString> = env::args_os().collect();
     // See no-color.org; and a terminal without any capability, see term(7).
     let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     let no_colour = is_dumb || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let (ui, result) = match Cli::parse_from(&args) {
+    let (ui, result) = match cli::parse::parse(&args) {
         Ok(cli) => {
             let ui = Ui::new(&cli.global, no_colour);
             let log = log::start(cli.global.verbose, env::var_os(LOG).as_deref());
-            let result = log.and_then(|()| commands::run(&ui, parent, cli.command));
+            let result = log.and(given_up).and_then(|()| commands::run(&ui, parent, cli.command));
             (ui, result)
         }
         Err(error) => {
             let ui =
                 Ui::new(&Global { format: cli::format_asked(&args), quiet: false, verbose: 0 }, no_colour);
-            let result = answer_without_command(&ui, &error, &args);
+            let result = given_up.and_then(|()| answer_without_command(&ui, &error, &args));
             (ui, result)
         }
     };

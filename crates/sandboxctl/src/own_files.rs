@@ -1,30 +1,40 @@
 //! Our own files: the agent must not change what decides over it.
 
-use std::path::Path;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use policy::Policy;
 use policy::config::problem::{Location, Problem, ProblemCode};
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Plan};
+use policy::rules::shared_dir::homes_around;
 use policy::text::escape;
+use sandbox::host::acting::ActingAs;
+use sandbox::host::links;
+use sandbox::state::trust::FILE_NAME;
 
-use crate::context::Context;
+use crate::context::{Context, OwnFiles};
 use crate::error::{Code, CommandError};
 
-/// Refuses a writable boundary that holds the caller's records or settings, or lies within them, a boundary in which sockets of ours are or will be, and
+/// Refuses a writable boundary that holds records or settings of ours, or lies within them, a boundary in which sockets of ours are or will be, and
 /// those sockets.
 pub(crate) fn refuse_shared_own_files(
     context: &Context,
     policy: &Policy,
     plan: &Plan,
 ) -> Result<(), CommandError> {
-    let own = [(context.state(), "records"), (context.settings(), "settings")];
-    let own: Vec<_> = own.iter().filter_map(|(path, what)| Some((context.resolve(path)?, what))).collect();
+    let own = own_files(context, plan);
     let mut problems = Vec::new();
     let shared = plan.boundaries.iter().filter(|boundary| boundary.kind != BoundaryKind::Home);
     for Boundary { name, host, mode, .. } in shared {
         let touched = own.iter().filter(|(path, _)| path.starts_with(host) || host.starts_with(path));
         // Whoever can name a control socket can connect to it, and a read-only mount keeps nobody from that.
-        let touched = touched.filter(|(_, what)| *mode == BoundaryMode::ReadWrite || **what == "records");
+        let touched =
+            touched.filter(|(_, what)| *mode == BoundaryMode::ReadWrite || *what == OwnFiles::Records);
         for (path, what) in touched {
             let wanted = policy.boundaries().iter().find(|wanted| wanted.name == *name);
             let location = wanted.map_or(Location::Default, |wanted| wanted.location.clone());
@@ -44,9 +54,9 @@ pub(crate) fn refuse_shared_own_files(
         }
     }
     // What listens there takes commands from whoever connects.
-    let records = context.resolve(&context.state());
+    let records = || own.iter().filter(|(_, what)| *what == OwnFiles::Records);
     for socket in
-        plan.sockets.iter().filter(|socket| records.iter().any(|path| socket.host.starts_with(path)))
+        plan.sockets.iter().filter(|socket| records().any(|(path, _)| socket.host.starts_with(path)))
     {
         let wanted = policy.sockets().iter().find(|wanted| wanted.name == socket.name);
         let location = wanted.map_or(Location::Default, |wanted| wanted.location.clone());
@@ -59,11 +69,28 @@ pub(crate) fn refuse_shared_own_files(
     if problems.is_empty() { Ok(()) } else { Err(CommandError::problems(problems)) }
 }
 
+/// Lists where records and settings lie, with every link resolved: what variables name for the caller, and in each home the places where
+/// they lie without, because a later command of that user may be called without these variables.
+fn own_files(context: &Context, plan: &Plan) -> Vec<(PathBuf, OwnFiles)> {
+    let of_caller = [(context.state(), OwnFiles::Records), (context.settings(), OwnFiles::Settings)];
+    let shared = plan.boundaries.iter().map(|boundary| boundary.host.as_path());
+    let named = shared.chain(plan.sockets.iter().map(|socket| socket.host.as_path()));
+    let known = context.other_homes().iter().map(PathBuf::as_path);
+    let homes: BTreeSet<&Path> =
+        context.homes().into_iter().chain(known).chain(named.flat_map(homes_around)).collect();
+    let all: BTreeSet<_> =
+        of_caller.into_iter().chain(homes.into_iter().flat_map(Context::default_places)).collect();
+    all.into_iter().filter_map(|(path, what)| Some((context.resolve(&path)?, what))).collect()
+}
+
 /// Protects the file that the plan was made from, wherever in a writable boundary it lies.
 pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError> {
     let inside: Vec<_> =
         writable(plan).filter_map(|boundary| config.strip_prefix(&boundary.host).ok()).collect();
-    let names = inside.into_iter().map(|path| path.to_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+    let names = inside
+        .into_iter()
+        .map(|path| path.to_str().map(|path| Cow::Owned(path.to_owned())))
+        .collect::<Option<Vec<_>>>();
     let names = names.ok_or_else(|| {
         CommandError::message(
             Code::ConfigInvalid,
@@ -82,17 +109,44 @@ pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError
     Ok(())
 }
 
+/// Protects the caller's own settings where a link leads from their place into a writable boundary, as to a repository of dotfiles: the
+/// links that lie there, too. Refuses those that have a second name, which nobody could find there.
+pub(crate) fn protect_settings(context: &Context, plan: &mut Plan) -> Result<(), CommandError> {
+    let file = context.settings().join(FILE_NAME);
+    let on_the_way = links::on_the_way(&file, context.caller).context("cannot look for your sandbox.toml")?;
+    for path in &on_the_way {
+        protect(path, plan)?;
+    }
+    let acting = ActingAs::user(context.caller).context("cannot look for your sandbox.toml")?;
+    let is_beside = |found: &Metadata| {
+        writable(plan).any(|boundary| boundary.host.metadata().is_ok_and(|root| root.dev() == found.dev()))
+    };
+    let has_another_name = file.metadata().is_ok_and(|found| found.nlink() > 1 && is_beside(&found));
+    drop(acting);
+    if has_another_name {
+        let shown = escape::path(&file);
+        return Err(CommandError::message(
+            Code::ConfigInvalid,
+            format_args!(
+                "{shown} has a second name (a hard link), by which an agent may be able to change it"
+            ),
+        )
+        .hint("make it a file of its own, or a symlink, which is protected where it leads"));
+    }
+    Ok(())
+}
+
 /// Protects the files that plans were made from before, and may be again: also where one is gone that an agent could make again.
 pub(crate) fn protect_known<'a>(files: impl Iterator<Item = &'a Path>, plan: &mut Plan) {
     for file in files {
         let inside: Vec<_> =
             writable(plan).filter_map(|boundary| file.strip_prefix(&boundary.host).ok()?.to_str()).collect();
-        let inside: Vec<String> = inside.into_iter().map(str::to_owned).collect();
+        let inside: Vec<Cow<'static, str>> = inside.into_iter().map(|path| path.to_owned().into()).collect();
         for name in inside {
-            // What is in the root of a shared directory is on the list, or was taken off it.
-            if name.contains('/')
+            // In the root of a shared directory, this name is on the list, or was taken off it.
+            if name != FILE_NAME
                 && !plan.protect.paths.contains(&name)
-                && !plan.protect.allows(name.as_ref())
+                && !plan.protect.allows(OsStr::new(&*name))
             {
                 plan.protect.paths.push(name);
             }

@@ -2,14 +2,14 @@
 //! every repository, and those of repositories whose work trees a shared directory lies in. What they name in a shared directory is protected like what a
 //! repository's own configuration names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::repository::{commondir, gitdir};
-use policy::classify::{Reference, is_configuration, references};
+use policy::classify::{Reference, beyond_prefix, is_configuration, references};
 use policy::plan::Plan;
 use policy::protect::RelativePath;
 use policy::text::escape;
@@ -17,6 +17,7 @@ use rustix::fs::{Mode, OFlags};
 use sandbox::boundary::root::Root;
 use sandbox::host::identity::Identity;
 use sandbox::host::links;
+use sandbox::host::mounted::Mounted;
 use sandbox::host::small_file;
 use sandbox::state::writable;
 
@@ -47,19 +48,42 @@ const MAX_FILES: usize = 100;
 const MAX_NAMED: usize = 1000;
 
 /// Protects the files of these configurations that lie in a writable boundary, and what they name: there, or relative to
-/// the root of any work tree. What could not be read whole stands in the plan.
+/// the root of any work tree. What could not be read whole stands in the plan, and so does which boundary is named itself.
 pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     let boundaries: Vec<PathBuf> = own_files::writable(plan).map(|boundary| boundary.host.clone()).collect();
     if boundaries.is_empty() {
         return;
     }
-    let around: Vec<Around> = boundaries.iter().flat_map(|boundary| around(context, boundary)).collect();
-    let trees: Vec<PathBuf> = around.iter().map(|one| &one.tree).chain(&boundaries).cloned().collect();
+    let NamedPaths { named, in_trees, unread, mut around, .. } = read_all(context, &boundaries);
+    for boundary in plan.boundaries.iter_mut().filter(|boundary| boundary.obeyed_as.is_none()) {
+        boundary.obeyed_as = around.remove(&boundary.host);
+    }
+    plan.protect.of_git = in_trees.iter().map(ToString::to_string).collect();
+    for path in named.union(&in_trees).cloned().map(RelativePath::into_text) {
+        if !plan.protect.paths.contains(&path) {
+            plan.protect.paths.push(path);
+        }
+    }
+    plan.protect.unread = unread;
+}
+
+/// Returns which of these directories a configuration names, or a directory around them, each with how that is said.
+pub(crate) fn named(context: &Context, directories: &[PathBuf]) -> BTreeMap<PathBuf, String> {
+    if directories.is_empty() { BTreeMap::new() } else { read_all(context, directories).around }
+}
+
+/// Reads all these configurations.
+fn read_all<'a>(context: &'a Context, boundaries: &'a [PathBuf]) -> NamedPaths<'a> {
+    let repositories: Vec<Around> =
+        boundaries.iter().flat_map(|boundary| around(context, boundary)).collect();
+    let trees: Vec<PathBuf> = repositories.iter().map(|one| &one.tree).chain(boundaries).cloned().collect();
     let mut found = NamedPaths {
         context,
-        boundaries: &boundaries,
+        boundaries,
+        mounted: boundaries.iter().map(|boundary| Mounted::new(boundary)).collect(),
         named: BTreeSet::new(),
         in_trees: BTreeSet::new(),
+        around: BTreeMap::new(),
         unread: Vec::new(),
     };
     let caller = GitUser { identity: context.caller, home: context.home.clone() };
@@ -69,27 +93,20 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
         own.extend(found.refer(reference, at, &trees, scope, &caller));
     }
     found.follow(own, &trees, ConfigScope::AllRepositories, &caller);
-    for user in owners(context, &boundaries) {
+    for user in owners(context, boundaries) {
         found.follow(user.files(), &trees, ConfigScope::AllRepositories, &user);
         found.unread.push(user.unknown_variables());
     }
     if context.is_behind_sudo() && OF_USER.iter().all(|name| context.variable(name).is_none()) {
         found.unread.push(caller.unknown_variables());
     }
-    for Around { tree, files, hooks, reader } in around {
+    for Around { tree, files, hooks, reader } in repositories {
         found.obeyed(&hooks, reader);
         let other = (reader.uid != context.caller.uid).then(|| GitUser::of(reader)).flatten();
         let user = other.unwrap_or_else(|| GitUser { identity: reader, ..caller.clone() });
         found.follow(files, &[tree], ConfigScope::One, &user);
     }
-    let NamedPaths { named, in_trees, unread, .. } = found;
-    plan.protect.of_git = in_trees.iter().map(ToString::to_string).collect();
-    for path in named.union(&in_trees).map(ToString::to_string) {
-        if !plan.protect.paths.contains(&path) {
-            plan.protect.paths.push(path);
-        }
-    }
-    plan.protect.unread = unread;
+    found
 }
 
 /// Variables that say where the configuration of a user lies, see git-config(1), "FILES". Sudo passes none of them on.
@@ -187,9 +204,13 @@ fn around(context: &Context, boundary: &Path) -> Vec<Around> {
 struct NamedPaths<'a> {
     context: &'a Context,
     boundaries: &'a [PathBuf],
+    /// The same with their other paths.
+    mounted: Vec<Mounted>,
     named: BTreeSet<RelativePath>,
     /// Those that are relative to any work tree.
     in_trees: BTreeSet<RelativePath>,
+    /// The boundaries that are named themselves, or lie in what is, each with how that is said.
+    around: BTreeMap<PathBuf, String>,
     unread: Vec<String>,
 }
 
@@ -213,7 +234,7 @@ impl NamedPaths<'_> {
         }
     }
 
-    /// Protects what is named, and returns where another configuration is.
+    /// Protects what is named, and returns where another configuration is, or may be.
     fn refer(
         &mut self,
         reference: Reference,
@@ -221,23 +242,56 @@ impl NamedPaths<'_> {
         trees: &[PathBuf],
         scope: ConfigScope,
         user: &GitUser,
-    ) -> Option<PathBuf> {
+    ) -> Vec<PathBuf> {
         match reference {
-            Reference::Configuration(path) => return Some(directory.join(in_home(&user.home, &path))),
-            Reference::Hooks(path) | Reference::Program(path) => {
-                let path = in_home(&user.home, &path);
-                for tree in trees {
-                    self.obeyed(&tree.join(&path), user.identity);
-                }
-                if path.is_relative() && scope == ConfigScope::AllRepositories {
-                    self.in_trees.extend(path.to_str().and_then(|path| path.parse().ok()));
+            Reference::Configuration(path) => {
+                return self.written_out(&path, user).iter().map(|path| directory.join(path)).collect();
+            }
+            Reference::Hooks(ref path) | Reference::Program(ref path) => {
+                for path in self.written_out(path, user) {
+                    for tree in trees {
+                        self.place_around(&reference, tree, &path, trees, user);
+                        self.obeyed(&tree.join(&path), user.identity);
+                    }
+                    if path.is_relative() && scope == ConfigScope::AllRepositories {
+                        self.in_trees.extend(path.to_str().and_then(|path| path.parse().ok()));
+                    }
                 }
             }
             // Which work tree and which remotes there are, each repository says for itself. A word behind an option would be looked for in
             // every repository.
             Reference::WorkTree(_) | Reference::Repository(_) | Reference::File(_) => {}
         }
-        None
+        Vec::new()
+    }
+
+    /// Lists what a path may be that begins with a home, or leads out of the directory where git is installed: from any
+    /// directory that a boundary lies in.
+    fn written_out(&self, path: &Path, user: &GitUser) -> Vec<PathBuf> {
+        let Some(below) = beyond_prefix(path) else { return vec![in_home(&user.home, path)] };
+        let around: BTreeSet<&Path> =
+            self.boundaries.iter().flat_map(|boundary| boundary.ancestors().skip(1)).collect();
+        around.into_iter().map(|directory| directory.join(&below)).collect()
+    }
+
+    /// Notes the boundaries that are what a path leads to from the root of a work tree, or lie in it.
+    fn place_around(
+        &mut self,
+        reference: &Reference,
+        tree: &Path,
+        path: &Path,
+        trees: &[PathBuf],
+        user: &GitUser,
+    ) {
+        let places = writable::places(&tree.join(path), self.context.caller).unwrap_or_default();
+        let Some(place) = places.last() else { return };
+        // A command may enter the root of a work tree, which is no program.
+        let mut repositories = trees.iter().filter(|tree| !self.boundaries.contains(tree));
+        let is_root =
+            repositories.any(|tree| tree.starts_with(place)) || path.is_relative() && tree.starts_with(place);
+        if !(is_root && matches!(reference, Reference::Program(_))) {
+            self.around.extend(named_around(&self.mounted, place, &user.home));
+        }
     }
 
     /// Reads what one configuration names. One that is there and cannot be read whole is noted: git may read it.
@@ -267,8 +321,8 @@ impl NamedPaths<'_> {
         let places = writable::places(path, reader).unwrap_or_default();
         // What lies in a boundary is searched there, and what lies around one is a place to work in.
         let Some(directory) = places.last().filter(|place| {
-            let mut boundaries = self.boundaries.iter();
-            !boundaries.any(|boundary| place.starts_with(boundary) || boundary.starts_with(place))
+            let mut boundaries = self.mounted.iter();
+            !boundaries.any(|boundary| boundary.leads(place).is_some() || boundary.lies_in(place))
         }) else {
             return;
         };
@@ -286,10 +340,22 @@ impl NamedPaths<'_> {
     fn name(&mut self, path: &Path) {
         let places = writable::places(path, self.context.caller).unwrap_or_default();
         for place in places.iter().map(PathBuf::as_path).chain([path]) {
-            let inside = self.boundaries.iter().filter_map(|boundary| place.strip_prefix(boundary).ok());
+            let inside = self.mounted.iter().filter_map(|boundary| boundary.leads(place));
             self.named.extend(inside.filter_map(|path| path.to_str()?.parse().ok()));
         }
     }
+}
+
+/// Lists the boundaries that are this place, which git obeys, or lie in it, each with how that is said. A home directory and what holds
+/// one or many things of others is named where a command begins there, and holds more than it runs.
+fn named_around(boundaries: &[Mounted], place: &Path, home: &Path) -> Vec<(PathBuf, String)> {
+    let is_wide = place.components().count() <= 2 || home.starts_with(place);
+    let within = boundaries.iter().filter(|boundary| !is_wide && boundary.lies_in(place));
+    let said = |boundary: &Mounted| {
+        let said = format!("named by a configuration of git ({})", escape::path(place));
+        (boundary.directory().to_owned(), said)
+    };
+    within.map(said).collect()
 }
 
 /// Lists the files that git reads, in its order, see git-config(1), "FILES".

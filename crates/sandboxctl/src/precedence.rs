@@ -3,20 +3,23 @@
 //! What an agent may write lies nearer than what decides over it: a file in a directory below, or a `.git` at which the search for a
 //! file ends.
 
-use std::io;
+use std::path::PathBuf;
+use std::{io, iter};
 
 use anyhow::Context as _;
+use policy::plan::Plan;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
 use sandbox::host::acting::ActingAs;
 use sandbox::state::directory::StateDir;
-use sandbox::state::in_force::{InForce, Places};
+use sandbox::state::in_force::{InForce, Noted, Places};
 use sandbox::state::trust::{SearchEnd, Searched};
 use serde_json::json;
 
 use crate::cli::ConfigSource;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
+use crate::own_files;
 
 /// Refuses what takes the place of a file further up that was in force, where nobody has agreed to that. Returns what was in force.
 pub(crate) fn require(
@@ -28,7 +31,7 @@ pub(crate) fn require(
     let Some(place) = searched.end.as_ref().filter(|place| !places.contains(place)) else {
         return Ok(places);
     };
-    let was_in_force = |path: &&std::path::PathBuf| places.files().any(|known| known == path.as_path());
+    let was_in_force = |path: &&PathBuf| places.files().any(|known| known == path.as_path());
     let Some(above) = searched.above.iter().find(was_in_force) else { return Ok(places) };
     // Whoever trusts the content for this call has looked at the file.
     if source.trust.is_some() && matches!(place, SearchEnd::File(_)) {
@@ -59,9 +62,25 @@ pub(crate) fn require(
 /// Notes that what was found is what its owner wants.
 pub(crate) fn note(context: &Context, searched: &Searched) -> Result<(), CommandError> {
     match &searched.end {
-        Some(place) => Ok(store(context)?.note(place)?),
+        Some(end) => Ok(store(context)?.note(Noted { end: Some(end), ..Noted::default() })?),
         None => Ok(()),
     }
+}
+
+/// Notes the same of what a sandbox is started with: also the files that were named, and where its agents may write.
+pub(crate) fn note_start(
+    context: &Context,
+    plan: &Plan,
+    searched: &Searched,
+    deciding: &[PathBuf],
+) -> Result<(), CommandError> {
+    let plans = iter::once(plan).chain(plan.workers.iter().map(|worker| &worker.plan));
+    let shared: Vec<PathBuf> =
+        plans.flat_map(own_files::writable).map(|boundary| boundary.host.clone()).collect();
+    if searched.end.is_none() && deciding.is_empty() && shared.is_empty() {
+        return Ok(());
+    }
+    Ok(store(context)?.note(Noted { end: searched.end.as_ref(), deciding, shared: &shared })?)
 }
 
 /// Reads what was in force. Nothing was before there is a state directory, and none is made to be read.

@@ -87,25 +87,23 @@ const NAMESPACES: u64 = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
 /// The one byte that notifies the new process that its ids are mapped.
 const MAPPED: u8 = b'm';
 
-/// The one byte that notifies the new process that its program is written.
-const WRITTEN: u8 = b'w';
-
 /// Starts PID 1 of a new sandbox.
 ///
 /// `program` is PID 1's, which is executed with nothing of the caller's, arguments and environment included. It is executed
-/// from a file in memory, which is written while the new process makes its namespaces: no file on a disk could be exchanged.
+/// from a file in memory, which the new process writes while the caller goes on: no file on a disk could be exchanged.
 ///
 /// # Errors
 ///
 /// The error of `clone3`, of the file, or of the maps. Failures of later steps arrive as [`Event::Failed`].
-pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<InitProcess> {
-    let mut file = File::from(file_in_memory()?);
+pub fn clone_init(options: &CloneOptions<'_>, program: &'static [u8]) -> io::Result<InitProcess> {
+    let file = file_in_memory()?;
     let (mut ours, theirs) = ControlSocket::pair()?;
     let maps = Maps::new(options.identity);
     let all_signals = nix::sys::signal::SigSet::all();
     let before = all_signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
     let kept = KeptDescriptors { streams: options.streams, control: theirs.as_fd(), program: file.as_fd() };
-    let cloned = sys::clone3(NAMESPACES, options.cgroup, &kept, (options.identity, maps), run_child);
+    let start = ChildStart { identity: options.identity, maps, program };
+    let cloned = sys::clone3(NAMESPACES, options.cgroup, &kept, start, run_child);
     before.thread_set_mask()?;
     drop(theirs);
     let Child { pid, pidfd } = cloned?;
@@ -115,8 +113,7 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<Init
             maps.write_for(pid).and_then(|()| send_byte(&mut ours, MAPPED))
         }
     };
-    let written = mapped.and_then(|()| file.write_all(program)).and_then(|()| send_byte(&mut ours, WRITTEN));
-    if let Err(error) = written {
+    if let Err(error) = mapped {
         // Without its lifeline the process ends, and it is ours to collect.
         drop(ours);
         let ended = || waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
@@ -135,10 +132,19 @@ fn send_byte(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
     }
 }
 
+/// What the new process needs of the caller's memory, of which it has a copy.
+#[derive(Clone, Copy)]
+struct ChildStart {
+    identity: AgentIdentity,
+    maps: Maps,
+    program: &'static [u8],
+}
+
 /// Runs the new process until it executes PID 1. Returns the exit code of what failed, and was reported.
 ///
 /// Between here and `execveat` nothing allocates and nothing locks.
-fn run_child((identity, maps): (AgentIdentity, Maps), table: ChildTable<'_>) -> i32 {
+fn run_child(start: ChildStart, table: ChildTable<'_>) -> i32 {
+    let ChildStart { identity, maps, program: bytes } = start;
     // 1. Five descriptors stay, at numbers of their own: the streams, the control socket and PID 1's program. All
     //    others are closed at once. The caller's end of a control socket is a lifeline, ours or that of a sandbox
     //    which another thread was just starting, and only the caller's death may close it. A new session keyring takes the place of the
@@ -148,9 +154,10 @@ fn run_child((identity, maps): (AgentIdentity, Maps), table: ChildTable<'_>) -> 
         ChildTable::Clean { control, program } => {
             let ready = leave_keyring()
                 .and_then(|()| take_identity(identity, &maps, control.as_fd()))
-                .and_then(|()| await_byte(control.as_fd(), WRITTEN).map_err(|errno| (Step::Parent, errno)));
+                // 6. Write the program of PID 1. The caller has more to do until PID 1 waits for it.
+                .and_then(|()| write_all(program.as_fd(), bytes).map_err(|errno| (Step::WriteInit, errno)));
             let (step, errno) = ready.err().unwrap_or_else(|| {
-                // 6. Execute PID 1, once its program is written. Nothing of the caller's memory and environment is left.
+                // 7. Execute it. Nothing of the caller's memory and environment is left.
                 let arguments = [c"entrypoint", CONTROL_ARGUMENT];
                 (Step::ExecuteInit, sys::execute_file(program.as_fd(), &arguments))
             });
@@ -270,6 +277,17 @@ impl Maps {
 fn write_file(path: &CStr, content: &[u8]) -> Result<(), Errno> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, content).map(drop)
+}
+
+/// Writes everything, in as many calls as it takes. Allocates nothing.
+fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match rustix::io::retry_on_intr(|| rustix::io::write(file, bytes))? {
+            0 => return Err(Errno::IO),
+            written => bytes = bytes.get(written..).unwrap_or_default(),
+        }
+    }
+    Ok(())
 }
 
 /// Waits for one byte; anything else, the end of the stream included, means that the parent is gone.

@@ -14,7 +14,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use super::exec::{ExecSupervision, REQUEST};
 use crate::cgroup;
 use crate::protocol::{ControlSocket, FileEvent, FileRequest, Links};
-use crate::tree::{Copied, Destination, Kind, Source, TreeError, destination, pack, unpack};
+use crate::tree::{Copied, Destination, DraftName, Kind, Source, TreeError, Unpacking, destination, pack};
 
 /// Does what a client requests. The returned code is that of this process.
 pub(super) fn run_for_client(session: OwnedFd, supervised: &ExecSupervision<'_>) -> u8 {
@@ -54,10 +54,12 @@ fn serve(session: &mut ControlSocket, supervised: &ExecSupervision<'_>) -> Resul
                 Some(source) => destination(&path, &source, open)?,
                 None => Destination::within(open(&path).map_err(TreeError::at(&path))?),
             };
-            let unpacked = unpack(to, pipe)?;
+            let draft = DraftName::generate().map_err(TreeError::at(&path))?;
+            let mut unpacking = Unpacking::begin(to, draft)?;
+            unpacking.read(pipe)?;
             session.send(&FileEvent::Unpacked, &[]).map_err(TreeError::at(&path))?;
             match session.receive().map_err(TreeError::at(&path))? {
-                Some(FileRequest::Commit) => unpacked.commit().map(Some),
+                Some(FileRequest::Commit) => unpacking.commit().map(Some),
                 // The stream may have been cut off where an entry ends.
                 Some(_) | None => Ok(None),
             }

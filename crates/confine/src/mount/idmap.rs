@@ -2,14 +2,27 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::sys::signal::{SigSet, SigmaskHow};
 
 use crate::sys;
 
+/// A user namespace by which mounts are mapped.
+pub struct IdMap {
+    namespace: OwnedFd,
+    /// The process that it was made with. The namespace stays without it, but to wait for its end takes a while.
+    _holder: sys::NamespaceHolder,
+}
+
+impl AsFd for IdMap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.namespace.as_fd()
+    }
+}
+
 /// Creates a user namespace of this user and these groups: each as it is inside, and as it is outside. Only root can.
-pub fn user_namespace(user: (u32, u32), groups: &[(u32, u32)]) -> io::Result<OwnedFd> {
+pub fn user_namespace(user: (u32, u32), groups: &[(u32, u32)]) -> io::Result<IdMap> {
     // With every signal blocked, so that no handler of the caller's runs in a process that borrows its memory.
     let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     let holder = sys::NamespaceHolder::new();
@@ -22,5 +35,6 @@ pub fn user_namespace(user: (u32, u32), groups: &[(u32, u32)]) -> io::Result<Own
         let lines: Vec<_> = ids.iter().map(|(inner, outer)| format!("{inner} {outer} 1\n")).collect();
         file.write_all(lines.concat().as_bytes())?;
     }
-    Ok(fs::File::open(format!("/proc/{pid}/ns/user"))?.into())
+    let namespace = fs::File::open(format!("/proc/{pid}/ns/user"))?.into();
+    Ok(IdMap { namespace, _holder: holder })
 }

@@ -31,12 +31,29 @@ pub fn beneath(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(points.filter(|point| point.starts_with(directory) && point != directory).collect())
 }
 
+/// Another path by which a directory, or something in it, is reached, because it is mounted more than once.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OtherPath {
+    pub path: PathBuf,
+    /// What is reached by it, relative to the directory: empty for the directory itself.
+    pub beneath: PathBuf,
+}
+
+impl OtherPath {
+    /// Returns what a path leads to that begins with this one, relative to the directory.
+    pub fn leads(&self, path: &Path) -> Option<PathBuf> {
+        let rest = path.strip_prefix(&self.path).ok()?;
+        // Joined to nothing, a path would end with a slash.
+        Some(self.beneath.components().chain(rest.components()).collect())
+    }
+}
+
 /// Lists the other paths by which a directory, or something in it, is reached, because it is mounted more than once.
-pub fn elsewhere(directory: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn elsewhere(directory: &Path) -> io::Result<Vec<OtherPath>> {
     Ok(reached(&KernelFileSystem::Processes.read(PATH)?, directory))
 }
 
-fn reached(text: &[u8], directory: &Path) -> Vec<PathBuf> {
+fn reached(text: &[u8], directory: &Path) -> Vec<OtherPath> {
     let mounts: Vec<_> = parse(text).collect();
     // Of two at one point the later one covers the other.
     let of = mounts.iter().filter(|mount| directory.starts_with(&mount.point));
@@ -44,11 +61,15 @@ fn reached(text: &[u8], directory: &Path) -> Vec<PathBuf> {
     let Ok(below) = directory.strip_prefix(&own.point) else { return Vec::new() };
     let place = own.root.join(below);
     let same = mounts.iter().filter(|mount| mount.device == own.device && mount.point != own.point);
-    let path = |mount: &MountInfo<'_>| match place.strip_prefix(&mount.root) {
-        Ok(below) => Some(mount.point.join(below)),
-        Err(_) => mount.root.starts_with(&place).then(|| mount.point.clone()),
+    let other = |mount: &MountInfo<'_>| {
+        let (path, beneath) = if let Ok(below) = place.strip_prefix(&mount.root) {
+            (mount.point.join(below), PathBuf::new())
+        } else {
+            (mount.point.clone(), mount.root.strip_prefix(&place).ok()?.to_owned())
+        };
+        Some(OtherPath { path, beneath })
     };
-    same.filter_map(path).filter(|path| !path.starts_with(directory)).collect()
+    same.filter_map(other).filter(|other| !other.path.starts_with(directory)).collect()
 }
 
 /// Parses every mount in the text of the file. Skips lines that make no sense.
@@ -118,9 +139,21 @@ mod tests {
         let text = b"1 0 8:1 / / rw - ext4 /dev/vda rw\n2 1 8:1 /home/u/s /mnt/s rw - ext4 /dev/vda rw\n\
                      3 1 8:1 /home /mnt/homes rw - ext4 /dev/vda rw\n4 1 8:1 /home/u/s/lib /mnt/lib rw - ext4 /dev/vda rw\n\
                      5 1 8:2 /home/u/s /mnt/other rw - ext4 /dev/vdb rw\n6 1 8:1 /etc /home/u/s/etc rw - ext4 /dev/vda rw\n";
+        let other = |(path, beneath): (&str, &str)| OtherPath { path: path.into(), beneath: beneath.into() };
         let reached = |path: &str| reached(text, Path::new(path));
-        assert_eq!(reached("/home/u/s"), ["/mnt/s", "/mnt/homes/u/s", "/mnt/lib"].map(PathBuf::from));
-        assert_eq!(reached("/mnt/homes/u/s"), ["/home/u/s", "/mnt/s", "/mnt/lib"].map(PathBuf::from));
-        assert_eq!(reached("/mnt/other/x"), [] as [PathBuf; 0]);
+        assert_eq!(
+            reached("/home/u/s"),
+            [("/mnt/s", ""), ("/mnt/homes/u/s", ""), ("/mnt/lib", "lib")].map(other)
+        );
+        assert_eq!(
+            reached("/mnt/homes/u/s"),
+            [("/home/u/s", ""), ("/mnt/s", ""), ("/mnt/lib", "lib")].map(other)
+        );
+        assert_eq!(reached("/mnt/other/x"), []);
+        let lib = other(("/mnt/lib", "lib"));
+        assert_eq!(lib.leads(Path::new("/mnt/lib/x")), Some("lib/x".into()));
+        assert_eq!(lib.leads(Path::new("/mnt/libs")), None);
+        let itself = other(("/mnt/s", "")).leads(Path::new("/mnt/s"));
+        assert_eq!(itself.map(PathBuf::into_os_string), Some("".into()));
     }
 }

@@ -21,6 +21,8 @@ pub enum Step {
     Ids,
     /// Raising the ambient capabilities of PID 1.
     AmbientCapabilities,
+    /// Writing the program of PID 1 to a file in memory.
+    WriteInit,
     /// Executing PID 1.
     ExecuteInit,
     /// Creating the namespaces that PID 1 was not created in.
@@ -137,6 +139,7 @@ impl fmt::Display for Step {
             Self::Parent => "waiting for the launcher",
             Self::Ids | Self::Credentials => "becoming the agent's user",
             Self::AmbientCapabilities => "keeping the capabilities of the new namespace",
+            Self::WriteInit => "writing the program of PID 1 to memory",
             Self::ExecuteInit => "executing PID 1",
             Self::Namespaces => "creating the namespaces",
             Self::Setns => "entering the mount namespace of the container",

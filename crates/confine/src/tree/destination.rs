@@ -1,7 +1,7 @@
 //! Where something lands that is copied, as `docker cp` has it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode};
@@ -46,6 +46,11 @@ impl Destination {
     /// Returns the directory itself: every path of a stream is one beneath it.
     pub fn within(directory: OwnedFd) -> Self {
         Self { directory, top: Top::Kept, kind: Kind::Directory, umask: Mode::empty() }
+    }
+
+    /// Returns the directory in which something gets its place.
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
     }
 
     /// Keeps the permissions of this umask from everything that is made: whoever is inside a sandbox says which each file has.

@@ -1,12 +1,12 @@
 //! What both sides of a copy have in common: what can be copied, why it is not, and finding out what is at a name of a directory.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,10 @@ impl TreeError {
     pub(super) fn of(path: impl Into<PathBuf>, reason: &'static str) -> Self {
         Self { path: path.into(), source: io::Error::other(reason) }
     }
+
+    pub(super) fn replaced(path: impl Into<PathBuf>) -> Self {
+        Self::of(path, "another directory has come into its place")
+    }
 }
 
 /// Returns what something is; `None` where it cannot be copied.
@@ -88,27 +92,51 @@ pub(super) fn names(path: &Path) -> Option<Vec<&OsStr>> {
         .collect()
 }
 
-/// Returns a name that nobody else has.
-pub(super) fn draft() -> Result<OsString, Errno> {
-    let mut random = [0; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    Ok(format!(".sandboxctl-cp-{:016x}", u64::from_ne_bytes(random)).into())
-}
-
 /// Removes what is at a name of a directory, with all that is in it.
 pub(super) fn remove(directory: BorrowedFd<'_>, name: &OsStr, depth: usize) -> Result<(), Errno> {
-    use rustix::fs::{Dir, unlinkat};
     match unlinkat(directory, name, AtFlags::empty()) {
         Err(Errno::ISDIR | Errno::PERM) if depth < MAX_DEPTH => {}
         removed => return removed,
     }
-    let inner = open_directory(directory, name)?;
-    for entry in Dir::read_from(&inner)? {
+    remove_contents(&Passage::open(directory, name)?.enter()?, depth)?;
+    unlinkat(directory, name, AtFlags::REMOVEDIR)
+}
+
+/// Removes all that is in a directory.
+pub(super) fn remove_contents(directory: &OwnedFd, depth: usize) -> Result<(), Errno> {
+    for entry in Dir::read_from(directory)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name != "." && name != ".." {
-            remove(inner.as_fd(), name, depth + 1)?;
+            remove(directory.as_fd(), name, depth + 1)?;
         }
     }
-    unlinkat(directory, name, AtFlags::REMOVEDIR)
+    Ok(())
+}
+
+/// A directory that is held and not open: its mode may let nobody read it.
+pub(super) struct Passage(OwnedFd);
+
+impl Passage {
+    /// Holds a directory by its name in another one.
+    pub(super) fn open(directory: impl AsFd, name: &OsStr) -> Result<Self, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(Self(openat(directory, name, flags, Mode::empty())?))
+    }
+
+    /// Opens it, and gives its owner every right in it.
+    pub(super) fn enter(&self) -> Result<OwnedFd, Errno> {
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.0)?.st_mode);
+        if !mode.contains(Mode::RWXU) {
+            // What is only held is nothing to fchmod(2). Where this fails, what comes next says why.
+            let _ = rustix::fs::chmod(format!("/proc/self/fd/{}", self.0.as_raw_fd()), mode | Mode::RWXU);
+        }
+        openat(&self.0, c".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    }
+}
+
+impl AsFd for Passage {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }

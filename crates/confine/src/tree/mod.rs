@@ -4,11 +4,13 @@
 //! else. What is no file, directory or link is left out. Bits that give somebody else's rights are not copied.
 
 pub use self::destination::{Destination, Source, destination};
+pub use self::draft::{DirectoryId, DraftName, remove_draft};
 pub use self::entry::{Copied, Kind, TreeError};
 pub use self::pack::pack;
-pub use self::unpack::{Unpacked, unpack};
+pub use self::unpack::Unpacking;
 
 mod destination;
+mod draft;
 mod entry;
 mod pack;
 mod unpack;
@@ -28,6 +30,12 @@ mod tests {
 
     fn open(path: &Path) -> OwnedFd {
         fs::File::open(path).unwrap().into()
+    }
+
+    fn unpack(to: Destination, stream: impl std::io::Read) -> Result<Unpacking, TreeError> {
+        let mut unpacking = Unpacking::begin(to, DraftName::generate().unwrap())?;
+        unpacking.read(stream)?;
+        Ok(unpacking)
     }
 
     /// Packs a name of a directory, and unpacks it in another one.
@@ -96,7 +104,7 @@ mod tests {
             let source = Source { kind: Kind::Directory, base: "x".into(), is_contents: true };
             let destination = destination(to.path(), &source, |path| Ok(open(path))).unwrap();
             let stream = builder.into_inner().unwrap();
-            unpack(destination, &stream[..]).and_then(Unpacked::commit)
+            unpack(destination, &stream[..]).and_then(|mut unpacking| unpacking.commit())
         };
         let file = |builder: &mut tar::Builder<Vec<u8>>, path: &str| {
             let mut header = tar::Header::new_gnu();
@@ -275,7 +283,7 @@ mod tests {
         let swap = || exchange(&to, name.get_or_init(draft), "private");
         let halfway = Halfway { stream: &stream[..], left: 2048, act: Some(&swap) };
         let wanted = destination(&to, &source, |path| Ok(open(path))).unwrap();
-        let refused = unpack(wanted, halfway).and_then(Unpacked::commit).unwrap_err();
+        let refused = unpack(wanted, halfway).and_then(|mut unpacking| unpacking.commit()).unwrap_err();
         assert_eq!(refused.source.to_string(), "another directory has come into its place");
         is_left_alone(&to.join(name.get().unwrap()));
         assert_eq!(fs::read_dir(to.join("private")).unwrap().count(), 0, "what was made is removed");
@@ -294,8 +302,116 @@ mod tests {
         let until = names.map(|(at, _)| at).next_back().unwrap();
         let halfway = Halfway { stream: &stream[..], left: until, act: Some(&swap) };
         let wanted = destination(&to, &source, |path| Ok(open(path))).unwrap();
-        let refused = unpack(wanted, halfway).and_then(Unpacked::commit).unwrap_err();
+        let refused = unpack(wanted, halfway).and_then(|mut unpacking| unpacking.commit()).unwrap_err();
         assert_eq!(refused.source.to_string(), "another directory has come into its place");
         is_left_alone(&to.join("tree/sub"));
+    }
+
+    /// Whoever is killed meanwhile leaves no part of it. On a file system that has files without a name, as all that this runs on.
+    #[test]
+    fn a_file_has_no_name_until_it_is_whole() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("file"), vec![1; 100_000]).unwrap();
+        let mut stream = Vec::new();
+        pack(open(place.path()).as_fd(), OsStr::new("file"), Path::new("file"), &mut stream).unwrap();
+        let source = Source { kind: Kind::File, base: "file".into(), is_contents: false };
+        let to = place.path().join("to");
+        fs::create_dir(&to).unwrap();
+        for before in [vec![], vec!["file"]] {
+            let names = || {
+                let names = fs::read_dir(&to).unwrap();
+                names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+            };
+            let look = || assert_eq!(names(), before, "halfway");
+            let halfway = Halfway { stream: &stream[..], left: 50_000, act: Some(&look) };
+            let wanted = destination(&to, &source, |path| Ok(open(path))).unwrap();
+            unpack(wanted, halfway).and_then(|mut unpacking| unpacking.commit()).unwrap();
+            assert_eq!(names(), ["file"]);
+            assert_eq!(fs::read(to.join("file")).unwrap(), vec![1; 100_000]);
+        }
+    }
+
+    #[test]
+    fn what_a_killed_copy_has_left_is_removed_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = open(place.path());
+        let name = DraftName::generate().unwrap();
+        let path = place.path().join(String::from(name.clone()));
+        let remove = |made| remove_draft(directory.as_fd(), &name, made);
+        remove(None).expect("nothing is there");
+
+        fs::write(&path, "whole").unwrap();
+        remove(None).unwrap();
+        symlink(place.path(), &path).unwrap();
+        remove(None).unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+
+        fs::create_dir_all(path.join("deep")).unwrap();
+        fs::write(path.join("deep/file"), "").unwrap();
+        symlink("/", path.join("link")).unwrap();
+        let made = DirectoryId::of(open(&path)).unwrap();
+        assert_eq!(remove(None), Err(rustix::io::Errno::NOTEMPTY), "it is not known whose that is");
+        fs::rename(&path, place.path().join("elsewhere")).unwrap();
+        fs::create_dir_all(path.join("of somebody else")).unwrap();
+        assert_eq!(remove(Some(made)), Err(rustix::io::Errno::NOTEMPTY));
+        fs::remove_dir(path.join("of somebody else")).unwrap();
+        remove(Some(made)).expect("it is empty");
+        fs::rename(place.path().join("elsewhere"), &path).unwrap();
+        // It had the mode that it was to have, just before it was to have its name.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o100)).unwrap();
+        remove(Some(made)).unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    /// Whoever is not root has no other user's directory.
+    #[test]
+    fn a_directory_of_somebody_else_is_not_taken_for_one_just_made() {
+        let place = tempfile::tempdir().unwrap();
+        let theirs = place.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        let is_fresh = || draft::is_fresh(&open(place.path()), &open(&theirs)).unwrap();
+        assert!(is_fresh(), "the control");
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&theirs, Some(1001), None).unwrap();
+            assert!(!is_fresh());
+        }
+        fs::write(theirs.join("file"), "").unwrap();
+        assert!(!is_fresh());
+    }
+
+    #[test]
+    fn what_is_not_whole_is_removed_whatever_its_modes_are() {
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().join("tree");
+        fs::create_dir_all(tree.join("closed")).unwrap();
+        fs::write(tree.join("closed/file"), "").unwrap();
+        for closed in [&tree.join("closed"), &tree] {
+            fs::set_permissions(closed, fs::Permissions::from_mode(0o500)).unwrap();
+        }
+        let mut stream = Vec::new();
+        pack(open(place.path()).as_fd(), OsStr::new("tree"), Path::new("tree"), &mut stream).unwrap();
+        let to = place.path().join("to");
+        fs::create_dir(&to).unwrap();
+        let source = Source { kind: Kind::Directory, base: "tree".into(), is_contents: false };
+        let wanted = destination(&to, &source, |path| Ok(open(path))).unwrap();
+        let unpacking = unpack(wanted, &stream[..]).unwrap();
+        // Something has come into its place meanwhile.
+        fs::create_dir(to.join("tree")).unwrap();
+        unpacking.abandon().unwrap();
+        assert_eq!(fs::read_dir(&to).unwrap().count(), 1);
+        for closed in [&tree, &tree.join("closed")] {
+            fs::set_permissions(closed, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_name_of_no_draft_is_none() {
+        let name = String::from(DraftName::generate().unwrap());
+        assert!(DraftName::try_from(name.clone()).is_ok(), "the control");
+        for other in
+            [&name[1..], "", "..", ".sandboxctl-cp-", ".sandboxctl-cp-0123456789abcde/", &format!("{name}0")]
+        {
+            assert!(DraftName::try_from(other.to_owned()).is_err(), "{other}");
+        }
     }
 }

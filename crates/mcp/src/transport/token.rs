@@ -1,10 +1,12 @@
 //! The bearer token of the HTTP transport.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use sandbox::host::identity::Identity;
+use sandbox::host::small_file;
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
@@ -30,6 +32,9 @@ pub enum TokenError {
         "the token file can be read by others (its mode is {0:03o}); `chmod 600` it, and use another token: this one may be known"
     )]
     Readable(u32),
+    /// Somebody else has written it.
+    #[error("the token file belongs to user {0}, who knows the token; name a file of your own")]
+    Foreign(u32),
     /// It is too short, or has what no header has.
     #[error(
         "a token has at least {FEWEST} characters, all of them visible ASCII; remove the file, and a new one is made"
@@ -50,17 +55,18 @@ impl Token {
         Ok(Self(Zeroizing::new(random_hex::<32>()?)))
     }
 
-    /// Reads the token from a file that nobody else may read; where there is none, makes one and writes it there.
+    /// Reads the token from a file of the caller's or root's that nobody else may read; where there is none, makes one and writes it there.
     ///
     /// # Errors
     ///
-    /// The file cannot be used, others may read it, or its token can be guessed.
+    /// The file cannot be used, somebody else has written it, others may read it, or its token can be guessed.
     pub fn from_file(path: &Path) -> Result<Self, TokenError> {
-        match File::open(path) {
-            Ok(file) => Self::read(file),
+        match small_file::open(path) {
+            Ok(Some(file)) => Self::read(file),
+            Ok(None) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let token = Self::generate()?;
-                let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+                let mut file = small_file::create_new(path, 0o600)?;
                 file.write_all(token.0.as_bytes())?;
                 file.write_all(b"\n")?;
                 Ok(token)
@@ -71,8 +77,8 @@ impl Token {
 
     fn read(file: File) -> Result<Self, TokenError> {
         let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
+        if ![0, Identity::own().uid].contains(&metadata.uid()) {
+            return Err(TokenError::Foreign(metadata.uid()));
         }
         if metadata.mode() & 0o077 != 0 {
             return Err(TokenError::Readable(metadata.mode() & 0o777));
@@ -119,6 +125,38 @@ mod tests {
         assert_ne!(Token::generate().unwrap().reveal(), made.reveal());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(Token::from_file(&path), Err(TokenError::Readable(0o640))));
+    }
+
+    #[test]
+    fn one_that_another_user_has_made_or_leads_to_is_refused() {
+        use std::os::unix::fs::{chown, lchown, symlink};
+
+        let place = tempfile::tempdir().unwrap();
+        let (path, link) = (place.path().join("token"), place.path().join("link"));
+        Token::from_file(&path).unwrap();
+        symlink("token", &link).unwrap();
+        assert!(Token::from_file(&link).is_ok(), "the control");
+        // Only root can give files away.
+        if lchown(&link, Some(1001), Some(1001)).is_err() {
+            return;
+        }
+        assert!(matches!(Token::from_file(&link), Err(TokenError::File(_))));
+        lchown(&link, Some(0), Some(0)).unwrap();
+        chown(&path, Some(1001), Some(1001)).unwrap();
+        for path in [path, link] {
+            assert!(matches!(Token::from_file(&path), Err(TokenError::Foreign(1001))), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_not_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let pipe = place.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for path in [&*pipe, place.path()] {
+            assert!(matches!(Token::from_file(path), Err(TokenError::File(_))), "{path:?}");
+        }
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! How each file is compiled (`compile_commands.json`): ALE for Vim runs a compiler with most of what it says when a file is opened, and
 //! other editors run the compilers that it names.
 //!
-//! Builds write such a file at every configuration, and it has the options of anybody's build. So these are the few that have a compiler
-//! load or run something, or write where they say.
+//! Builds write such a file at every configuration, and it has the options of anybody's build.
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::compile_options::{self, Argument, shown};
 use super::reason::Reason;
 use super::settings::plain_json;
 use crate::protect::table::content::FileFormat;
@@ -23,83 +24,39 @@ const LONGEST: usize = 2 << 20;
 /// The most arguments that count, each different, of which the first is named. A file with more counts as one that cannot be read.
 const MAX_FOUND: usize = 1000;
 
-/// How much of an argument is shown.
-const SHOWN: usize = 100;
-
-/// What has a compiler load a plugin or more arguments, or run another program in its place.
-const LOADING: [&str; 11] = [
-    "--config", "--load", "-fpass-plugin", "-fplugin", "-iplugindir", "-load", "-wrapper", "@",
-    "-fopt-info-", "-fopt-info=", "-fdump-",
-];
-
-/// The same if anything but a directory of the system follows.
-const PREFIXES: [&str; 2] = ["-B", "--prefix"];
-
-const SPECS: [&str; 2] = ["-specs", "--specs"];
-
-/// Those that toolchains for microcontrollers bring.
-const KNOWN_SPECS: [&str; 5] =
-    ["nano.specs", "nosys.specs", "picolibc.specs", "rdimon.specs", "semihost.specs"];
-
-/// Options that begin with `-f`, and whose value is a path from which a compiler only reads, or which it writes into what it makes.
-const WITH_PATHS: [&str; 24] = [
-    "auto-profile", "build-session-file", "canon-prefix-map", "coverage-compilation-dir",
-    "coverage-prefix-map", "crash-diagnostics-dir", "debug-compilation-dir", "debug-prefix-map",
-    "file-compilation-dir", "file-prefix-map", "macro-prefix-map", "module-file", "module-map-file",
-    "modules-cache-path", "prebuilt-module-path", "profile-instr-use", "profile-list", "profile-prefix-map",
-    "profile-sample-use", "profile-use", "random-seed", "sanitize-ignorelist", "sanitize-blacklist",
-    "use-ld",
-];
-
-/// Programs that run the compiler that comes after them.
-const LAUNCHERS: [&str; 8] =
-    ["buildcache", "ccache", "distcc", "env", "fccache", "gomacc", "icecc", "sccache"];
-
-/// Where systems have their compilers.
-const OF_SYSTEM: [&str; 16] = [
-    "/Applications/", "/Library/", "/app/", "/bin/", "/emsdk/", "/gnu/store/", "/home/linuxbrew/.linuxbrew/",
-    "/lib/", "/lib64/", "/nix/store/", "/opt/", "/run/current-system/", "/sbin/", "/snap/", "/usr/",
-    "/var/lib/flatpak/",
-];
-
-/// Where tools put compilers into a home directory.
-const OF_HOMES: [&str; 9] = [
-    ".arduino15", ".conan", ".conan2", ".espressif", ".local", ".nix-profile", ".platformio", ".rustup",
-    "Android",
-];
-
 /// What a shell works out where it is not quoted.
 const SPECIAL: &str = "`$#;|&<>(){[*?";
 
-/// Classifies a file: the first argument that counts, or that it cannot be read.
-pub(super) fn classify(content: &[u8]) -> Option<Reason> {
-    match read(content) {
+/// Classifies a file: the first argument that counts, or that it cannot be read. A compiler in one of the shared directories counts, also
+/// where these lie in a place of the system's.
+pub(super) fn classify(content: &[u8], shared: &[PathBuf]) -> Option<Reason> {
+    match read(content, shared) {
         Some(found) => found.into_iter().next().map(|key| Reason::Setting { key }),
         None => Some(Reason::Unreadable { format: FileFormat::Json }),
     }
 }
 
 /// Returns what counts of a file: whoever configures the build again changes nothing by it.
-pub(super) fn essence(content: &[u8]) -> Option<Vec<u8>> {
-    let found = read(content)?;
+pub(super) fn essence(content: &[u8], shared: &[PathBuf]) -> Option<Vec<u8>> {
+    let found = read(content, shared)?;
     Some(found.join("\n").into_bytes())
 }
 
 /// Returns each argument that counts, once and in order; `None` where it cannot be read.
-fn read(content: &[u8]) -> Option<Vec<String>> {
+fn read(content: &[u8], shared: &[PathBuf]) -> Option<Vec<String>> {
     let text = String::from_utf8_lossy(content);
     if text.trim().is_empty() {
         return Some(Vec::new());
     }
-    let found = parse(&text).or_else(|()| parse(&plain_json(&text).ok_or(())?)).ok()?;
+    let found = parse(&text, shared).or_else(|()| parse(&plain_json(&text).ok_or(())?, shared)).ok()?;
     Some(found.into_iter().collect())
 }
 
 /// Parses JSON. What ends before its end is still being written, and no program obeys it.
-fn parse(text: &str) -> Result<BTreeSet<String>, ()> {
+fn parse(text: &str, shared: &[PathBuf]) -> Result<BTreeSet<String>, ()> {
     let mut found = BTreeSet::new();
     let mut json = serde_json::Deserializer::from_str(text);
-    let read = json.deserialize_seq(Entries(&mut found)).and_then(|()| json.end());
+    let read = json.deserialize_seq(Entries { found: &mut found, shared }).and_then(|()| json.end());
     match read {
         Err(error) if !error.is_eof() => Err(()),
         _ => Ok(found),
@@ -107,7 +64,10 @@ fn parse(text: &str) -> Result<BTreeSet<String>, ()> {
 }
 
 /// Reads the list, and remembers what counts.
-struct Entries<'a>(&'a mut BTreeSet<String>);
+struct Entries<'a> {
+    found: &'a mut BTreeSet<String>,
+    shared: &'a [PathBuf],
+}
 
 impl<'de> Visitor<'de> for Entries<'_> {
     type Value = ();
@@ -118,8 +78,9 @@ impl<'de> Visitor<'de> for Entries<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         while let Some(entry) = entries.next_element::<Entry>()? {
-            self.0.extend(entry.0);
-            if self.0.len() > MAX_FOUND {
+            let counting = entry.0.into_iter().filter(|argument| argument.counts(self.shared));
+            self.found.extend(counting.map(|argument| argument.shown));
+            if self.found.len() > MAX_FOUND {
                 return Err(serde::de::Error::custom("too many arguments"));
             }
         }
@@ -127,8 +88,8 @@ impl<'de> Visitor<'de> for Entries<'_> {
     }
 }
 
-/// What counts of one command.
-struct Entry(Vec<String>);
+/// What counts of one command, or may.
+struct Entry(Vec<Argument>);
 
 impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -153,7 +114,9 @@ impl<'de> Visitor<'de> for EntryVisitor {
                 "command" => found.extend(of_command(&keys.next_value::<String>()?)),
                 "arguments" => {
                     let arguments = keys.next_value::<Arguments>()?.0;
-                    found.extend(arguments.iter().filter(|one| is_expanded(one)).map(|one| shown(one)));
+                    found.extend(
+                        arguments.iter().filter(|one| is_expanded(one)).map(|one| Argument::certain(one)),
+                    );
                     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
                     found.extend(of_words(&words));
                 }
@@ -198,10 +161,6 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
     }
 }
 
-fn shown(argument: &str) -> String {
-    argument.chars().take(SHOWN).collect()
-}
-
 /// Returns whether an argument may run something although a program quotes it for a shell: ALE leaves out the quotes where it sees no
 /// character that asks for them, and it knows neither of these.
 fn is_expanded(argument: &str) -> bool {
@@ -209,13 +168,13 @@ fn is_expanded(argument: &str) -> bool {
 }
 
 /// Lists what counts in a command for a shell. One that is longer than execve(2) takes counts as it is.
-fn of_command(command: &str) -> Vec<String> {
+fn of_command(command: &str) -> Vec<Argument> {
     if command.len() > LONGEST {
-        return vec![shown(command)];
+        return vec![Argument::certain(command)];
     }
     match split(command) {
         Ok(words) => of_words(&words.iter().map(String::as_str).collect::<Vec<_>>()),
-        Err(mark) => vec![mark],
+        Err(mark) => vec![Argument::certain(&mark)],
     }
 }
 
@@ -320,63 +279,11 @@ impl AleReader {
     }
 }
 
-/// Lists what counts of the words of a command.
-fn of_words(words: &[&str]) -> Vec<String> {
-    let mut found: Vec<String> = compilers(words).filter(|word| !is_of_system(word)).map(shown).collect();
-    for (at, word) in words.iter().enumerate() {
-        let next = words.get(at + 1).copied().unwrap_or_default();
-        if counts(word, next) || parts(word).any(|part| counts(part, "")) {
-            found.push(shown(word));
-        }
-    }
+/// Lists what counts of the words of a command, or may.
+fn of_words(words: &[&str]) -> Vec<Argument> {
+    let mut found = compile_options::compilers(words);
+    found.extend(compile_options::of_options(words));
     found
-}
-
-/// Lists the compiler that a command names, and what runs it.
-fn compilers<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-    let is_launcher = |word: &&str| LAUNCHERS.contains(&word.rsplit('/').next().unwrap_or_default());
-    let launchers = words.iter().take_while(|word| is_launcher(word)).count();
-    words.iter().take(launchers + 1).copied().filter(|word| word.contains('/'))
-}
-
-/// Returns whether a path leads to where systems and tools have their compilers.
-fn is_of_system(path: &str) -> bool {
-    let is_plain = path.split('/').all(|name| name != "..");
-    is_plain && (OF_SYSTEM.iter().any(|directory| path.starts_with(directory)) || is_of_home(path))
-}
-
-fn is_of_home(path: &str) -> bool {
-    let names: Vec<&str> = path.split('/').collect();
-    match names.as_slice() {
-        ["", "home", _, tool, _, ..] | ["", "root", tool, _, ..] => OF_HOMES.contains(tool),
-        _ => false,
-    }
-}
-
-/// Lists the options that one hands over to a part of the compiler: `-Wp,-x`, `-Xclang=-x`.
-fn parts(word: &str) -> impl Iterator<Item = &str> {
-    let hands_over = ["-Wp,", "-X"].iter().any(|option| word.starts_with(option));
-    word.split([',', '=']).skip(1).filter(move |_| hands_over)
-}
-
-/// Returns whether an argument, with the next one, has a compiler load or run something, or write where it says.
-fn counts(word: &str, next: &str) -> bool {
-    let value = |option: &&str| {
-        let rest = word.strip_prefix(*option)?;
-        Some(if rest.is_empty() { next } else { rest.strip_prefix('=').unwrap_or(rest) })
-    };
-    LOADING.iter().any(|option| word.starts_with(option))
-        || PREFIXES.iter().find_map(value).is_some_and(|path| !is_of_system(path))
-        || SPECS.iter().find_map(value).is_some_and(|name| !KNOWN_SPECS.contains(&name))
-        || word.strip_prefix("-f").and_then(|option| option.split_once('=')).is_some_and(writes)
-}
-
-/// Returns whether the value of an option that begins with `-f` may be a file that is written, or a program.
-fn writes((name, value): (&str, &str)) -> bool {
-    if name == "module-mapper" {
-        return !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte));
-    }
-    value.contains('/') && !WITH_PATHS.contains(&name)
 }
 
 #[cfg(test)]
@@ -388,12 +295,13 @@ mod tests {
         classify(
             format!(r#"[{{"directory":"/w/build","command":{command},"file":"/w/a.c","output":"a.o"}}]"#)
                 .as_bytes(),
+            &[],
         )
     }
 
     fn of_arguments(arguments: &[&str]) -> Option<Reason> {
         let arguments = serde_json::to_string(arguments).unwrap();
-        classify(format!(r#"[{{"directory":"/w","arguments":{arguments},"file":"a.c"}}]"#).as_bytes())
+        classify(format!(r#"[{{"directory":"/w","arguments":{arguments},"file":"a.c"}}]"#).as_bytes(), &[])
     }
 
     #[test]
@@ -416,7 +324,7 @@ mod tests {
         assert!(of_arguments(&["cc", "-fplugin=p.so", "a.c"]).is_some());
         let twice =
             r#"[{"file":"a.c","command":"cc -Bx","command":"cc"},{"arguments":["cc","@x"],"arguments":[]}]"#;
-        assert_eq!(read(twice.as_bytes()), Some(vec!["-Bx".to_owned(), "@x".to_owned()]));
+        assert_eq!(read(twice.as_bytes(), &[]), Some(vec!["-Bx".to_owned(), "@x".to_owned()]));
     }
 
     #[test]
@@ -440,14 +348,15 @@ mod tests {
 
     #[test]
     fn more_than_a_program_can_be_given_counts_without_being_kept() {
-        let unreadable = |text: &str| matches!(classify(text.as_bytes()), Some(Reason::Unreadable { .. }));
+        let unreadable =
+            |text: &str| matches!(classify(text.as_bytes(), &[]), Some(Reason::Unreadable { .. }));
         let many: Vec<String> = (0..=MAX_FOUND).map(|number| format!("\"@{number}\"")).collect();
         assert!(unreadable(&format!("[{{\"arguments\": [{}]}}]", many.join(","))));
         assert!(!unreadable(&format!("[{{\"arguments\": [{}]}}]", many[..10].join(","))), "the control");
         let long = format!("[{{\"arguments\": [{}\"\"]}}]", "\"\",".repeat(LONGEST / 4));
         assert!(unreadable(&long));
         let command = format!("[{{\"command\": \"{}\"}}]", "cc ".repeat(LONGEST / 2));
-        assert!(matches!(classify(command.as_bytes()), Some(Reason::Setting { .. })));
+        assert!(matches!(classify(command.as_bytes(), &[]), Some(Reason::Setting { .. })));
     }
 
     #[test]
@@ -479,18 +388,48 @@ mod tests {
             assert_eq!(of_command(command), None, "{command}");
         }
         assert_eq!(of_arguments(&["/usr/bin/gcc", "-c", "-DX=\"(a b)\"", "-DY=$z", "-I.", "a.c"]), None);
-        assert_eq!(classify(b"[\n]\n"), None);
+        assert_eq!(classify(b"[\n]\n", &[]), None);
         // Another program may write it as it goes.
-        assert_eq!(classify(br#"[{"directory":"/w","command":"cc -c"#), None);
-        assert_eq!(classify(br#"[{"command":"cc -c a.c"},]"#), None);
-        assert!(classify(br#"[{"command":"cc -Bx"},{"command":"cc -c"#).is_some());
-        assert!(matches!(classify(b"[{x}]"), Some(Reason::Unreadable { .. })));
+        assert_eq!(classify(br#"[{"directory":"/w","command":"cc -c"#, &[]), None);
+        assert_eq!(classify(br#"[{"command":"cc -c a.c"},]"#, &[]), None);
+        assert!(classify(br#"[{"command":"cc -Bx"},{"command":"cc -c"#, &[]).is_some());
+        assert!(matches!(classify(b"[{x}]", &[]), Some(Reason::Unreadable { .. })));
+    }
+
+    #[test]
+    fn what_is_shared_is_not_of_the_system() {
+        for (shared, path) in [
+            ("/opt/w", "/opt/w/tools/"),
+            ("/opt/w", "/opt//w/./tools"),
+            ("/opt/w", "/opt/w"),
+            ("/usr/local/src/w", "/usr/local/src/w/cc"),
+            ("/home/me/.local/w", "/home/me/.local/w/bin/cc"),
+        ] {
+            let shared = [PathBuf::from(shared)];
+            for arguments in [
+                &["cc", &format!("-B{path}")][..],
+                &["cc", "-B", path],
+                &["cc", &format!("--prefix={path}")],
+                &["cc", &format!("--gcc-toolchain={path}")],
+                &["ccache", path, "-c"],
+            ] {
+                let text = serde_json::to_string(&[serde_json::json!({ "arguments": arguments })]).unwrap();
+                let counts = |shared| classify(text.as_bytes(), shared).is_some();
+                assert!(counts(&shared), "{arguments:?}");
+                assert!(
+                    !counts(&[]) && !counts(&["/opt/wx".into(), "/w".into()]),
+                    "the control: {arguments:?}"
+                );
+                assert_ne!(essence(text.as_bytes(), &shared), essence(text.as_bytes(), &[]));
+            }
+        }
     }
 
     #[test]
     fn only_what_counts_is_the_essence() {
-        let with =
-            |options: &str| essence(format!(r#"[{{"command":"cc {options} -c a.c"}}]"#).as_bytes()).unwrap();
+        let with = |options: &str| {
+            essence(format!(r#"[{{"command":"cc {options} -c a.c"}}]"#).as_bytes(), &[]).unwrap()
+        };
         assert_eq!(with("-Bx -O2"), with("-Bx -O3"));
         assert_ne!(with("-Bx"), with("-By"));
     }

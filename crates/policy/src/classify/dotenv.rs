@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reason::Reason;
+use crate::protect::table::content::FileFormat;
 use crate::variables::{VariableKind, kind};
 
 mod text;
@@ -19,6 +20,9 @@ const MOST_REFERENCES: usize = 50;
 
 /// Classifies a file: by the variables that matter.
 pub(super) fn classify(content: &[u8]) -> Option<Reason> {
+    if is_unreadable(content) {
+        return Some(Reason::Unreadable { format: FileFormat::Text });
+    }
     let mut names: Vec<String> = Vec::new();
     for (name, _) in parts(content) {
         if !names.contains(&name) {
@@ -28,14 +32,23 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     (!names.is_empty()).then_some(Reason::Variables { names })
 }
 
-/// Lists what matters of a file, each with the name of its variable: a change of anything else is none.
+/// Lists what matters of a file, each with the name of its variable: a change of anything else is none. Of a file that cannot be read
+/// the list is empty.
 pub(super) fn parts(content: &[u8]) -> Vec<(String, Vec<u8>)> {
+    if is_unreadable(content) {
+        return Vec::new();
+    }
     let mut parts = Vec::new();
     for text in readings(content) {
         let known: BTreeSet<_> = parts.iter().cloned().collect();
         parts.extend(parts_of(&text).into_iter().filter(|part| !known.contains(part)));
     }
     parts
+}
+
+/// Returns whether readers differ about every word of a file: shells leave NUL out, and others do not.
+fn is_unreadable(content: &[u8]) -> bool {
+    content.contains(&0)
 }
 
 fn parts_of(text: &str) -> Vec<(String, Vec<u8>)> {
@@ -69,6 +82,8 @@ fn parts_of(text: &str) -> Vec<(String, Vec<u8>)> {
 /// Returns whether the value of a variable of this kind may run something, or say where something goes.
 fn matters(one: &Assignment<'_>, kind: VariableKind) -> bool {
     one.value().is_none_or(|value| !value.is_empty() && !value::is_harmless(kind, value))
+        || kind != VariableKind::Key
+            && one.with_comment().is_some_and(|value| !value::is_harmless(kind, value))
 }
 
 /// Writes an assignment with those of the variables to which its value refers; `None` if one of them is too long to tell.

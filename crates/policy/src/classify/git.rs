@@ -7,16 +7,20 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 pub use self::identity::{IdentityEntry, identity};
-pub use self::named::{Reference, is_configuration, leads_from_anywhere, references, submodules};
+pub use self::named::{
+    Reference, beyond_prefix, is_configuration, leads_from_anywhere, references, submodules,
+};
 use self::syntax::{ConfigEntry, MalformedConfig, read};
 use super::reason::Reason;
 use crate::protect::table;
 use crate::protect::table::content::FileFormat;
 
+mod commands;
 mod executing;
 mod harmless;
 mod identity;
 mod named;
+mod runners;
 mod syntax;
 mod values;
 
@@ -41,6 +45,17 @@ pub(super) fn has(content: &[u8], (section, key): (&str, &str), value: &str) -> 
 /// Classifies a configuration of git.
 pub(super) fn classify_config(content: &[u8], kind: ConfigKind) -> Option<Reason> {
     classify_entries(content, |entry| counts(entry, kind))
+}
+
+/// Returns the settings of any file that git reads as a configuration: the names of each, and its value. `None` if it cannot be read.
+pub(super) fn settings(content: &[u8]) -> Option<Vec<(Vec<String>, String)>> {
+    let lossy = |text: &OsStr| text.to_string_lossy().into_owned();
+    let setting = |entry: &ConfigEntry| {
+        let subsection = entry.subsection.as_deref().map(lossy);
+        let names = [entry.section.clone()].into_iter().chain(subsection).chain([entry.key.clone()]);
+        (names.collect(), lossy(entry.value()))
+    };
+    Some(read(content).ok()?.iter().map(setting).collect())
 }
 
 /// Returns the settings of a configuration that count, with their values, and the paths that it names; all of it where it cannot be

@@ -11,9 +11,13 @@ const MARKS: [&str; 7] = ["!`", "```!", "!{", "!$", "@{", "@$", "// turbo"];
 
 /// Classifies a prompt: each key of its header must be harmless, and nothing may run while it is read.
 pub(super) fn classify(content: &[u8]) -> Option<Reason> {
-    let text = String::from_utf8_lossy(content);
+    // Some agents read UTF-16, too.
+    let Some(text) = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0')) else {
+        return Some(Reason::Unreadable { format: FileFormat::Text });
+    };
     let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
-    if let Some(mark) = MARKS.into_iter().find(|mark| text.contains(mark)) {
+    let bare = without_arguments(text);
+    if let Some(mark) = MARKS.into_iter().find(|mark| text.contains(mark) || bare.contains(mark)) {
         return setting(mark);
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -32,6 +36,17 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
         .into_iter()
         .find(|mark| text.contains(mark))
         .and_then(|mark| setting(mark.trim_end_matches(':')))
+}
+
+/// Returns a text as it is where all arguments are empty: without `$1`, `$NAME`, `$NAME[0]` and `${NAME}`. Agents differ about where one
+/// ends, so all that may belong to one is left out.
+fn without_arguments(text: &str) -> String {
+    let is_of_argument = |letter: char| {
+        letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':' | '[' | ']' | '{' | '}')
+    };
+    let mut parts = text.split('$');
+    let first = parts.next().unwrap_or_default();
+    [first].into_iter().chain(parts.map(|part| part.trim_start_matches(is_of_argument))).collect()
 }
 
 /// Returns whether a header may say of each tool whether it may be used. To opencode that is a permission; a list of names only leaves

@@ -34,31 +34,49 @@ pub fn is_reference_or_log(content: &[u8]) -> bool {
     content.starts_with(b"ref: ") || (number >= 40 && is_number)
 }
 
-/// Returns whether a reference may have this name: in `refs`, and not out of it again. Programs hand the name of a branch on.
+/// What `HEAD` leads to where references are in a reftable: a name that git gives to none, so that it is not taken for a branch, see
+/// "reftable", "Backward compatibility".
+const OF_REFTABLE: &[u8] = b"refs/heads/.invalid";
+
+/// Returns whether a reference may have this name: in `refs`, not out of it again, and one that git itself gives to a reference, see
+/// git-check-ref-format(1). Programs hand the name of a branch on, and prompts print it.
 pub fn is_reference_name(name: &[u8]) -> bool {
-    let is_hostile = |kind: &[u8]| name.strip_prefix(kind).is_some_and(is_hostile);
-    name.starts_with(b"refs/")
-        && !is_hostile(b"refs/heads/")
-        && !is_hostile(b"refs/tags/")
-        && !name.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."))
+    let is_ordinary = |part: &[u8]| {
+        !part.is_empty()
+            && !part.starts_with(b".")
+            && !part.to_ascii_lowercase().ends_with(b".lock")
+            && !part.iter().any(|byte| b" ~^:?*[".contains(byte))
+            && !part.windows(2).any(|pair| matches!(pair, b".." | b"@{"))
+    };
+    name == OF_REFTABLE
+        || name.strip_prefix(b"refs/").is_some_and(|of_kind| {
+            of_kind.split(|byte| *byte == b'/').all(is_ordinary)
+                && !name.ends_with(b".")
+                && !is_hostile(of_kind)
+        })
 }
 
-/// Returns whether a file in `refs` is a branch or a tag whose name programs may take for more than a name.
+/// Returns whether a file in `refs` is a reference whose name programs may take for more than a name.
 pub fn is_hostile_reference(path: &Path) -> bool {
-    ["refs/heads", "refs/tags"]
-        .iter()
-        .filter_map(|kind| path.strip_prefix(kind).ok())
-        .map(|name| name.as_os_str().as_bytes())
+    path.strip_prefix("refs").map(|of_kind| of_kind.as_os_str().as_bytes()).is_ok_and(|of_kind| {
         // The completion of git puts a name into a command as it is.
-        .any(|name| is_hostile(name) || name.iter().any(|byte| b";|&<>".contains(byte)))
+        is_hostile(of_kind) || of_kind.iter().any(|byte| b";|&<>".contains(byte))
+    })
 }
 
-/// Returns whether the name of a branch or of a tag reads as an option, which git itself gives to none, or has a shell run a command: a
-/// prompt that has the branch in it is expanded (`PS1` in bash(1), `PROMPT_SUBST` in zshoptions(1)).
-fn is_hostile(name: &[u8]) -> bool {
-    name.starts_with(b"-")
-        || name.contains(&b'`')
+/// Returns whether the name of a reference, from its kind on (`heads/main`), reads as an option, which git itself gives to none; has a
+/// shell run a command, as a prompt that has the branch in it is expanded (`PS1` in bash(1), `PROMPT_SUBST` in zshoptions(1)); or has
+/// what a terminal obeys, or a shell takes for the beginning of that.
+fn is_hostile(of_kind: &[u8]) -> bool {
+    let name = of_kind.iter().position(|byte| *byte == b'/').map_or(&b""[..], |slash| &of_kind[slash + 1..]);
+    name.starts_with(b"-") || is_expanded(of_kind)
+}
+
+/// Returns whether a shell expands a name in a prompt, or a terminal obeys it: the backslash may stand for any letter (`PS1` in bash(1)).
+pub(super) fn is_expanded(name: &[u8]) -> bool {
+    name.iter().any(|byte| matches!(byte, b'`' | b'\\'))
         || name.windows(2).any(|pair| matches!(pair, b"$(" | b"${"))
+        || String::from_utf8_lossy(name).contains(char::is_control)
 }
 
 /// Returns what a reference leads to that leads to another one, where that is none: git never writes such a one, and writes through it to
@@ -166,9 +184,26 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_leads_to_another_one_or_out() {
-        for inside in ["ref: refs/heads/main\n", "ref:refs/x", "0494aea", "", "ref: refs/heads/k\u{e4}se  \n"]
+    fn names_that_programs_take_for_more_are_hostile_wherever_references_are() {
+        for ordinary in ["refs/heads/main", "refs/heads/main.lock", "refs/remotes/origin/HEAD", "refs/-", "x"]
         {
+            assert!(!is_hostile_reference(Path::new(ordinary)), "{ordinary}");
+        }
+        for hostile in [
+            "refs/heads/-x", "refs/heads/a;evil", "refs/heads/x\u{1b}]0;y", "refs/heads/x\\033]0",
+            "refs/remotes/origin/$(evil)", "refs/remotes/origin/a\nb", "refs/notes/`evil`", "refs/\u{1b}c/x",
+        ] {
+            assert!(is_hostile_reference(Path::new(hostile)), "{hostile}");
+        }
+    }
+
+    #[test]
+    fn a_reference_leads_to_another_one_or_out() {
+        for inside in [
+            "ref: refs/heads/.invalid\n", "ref: refs/heads/main\n", "ref:refs/x", "0494aea", "",
+            "ref: refs/heads/k\u{e4}se  \n", "ref: refs/remotes/origin/a-b_c@1.0$x\n", "ref: refs/stash",
+            "ref: refs/heads/a.locked/@",
+        ] {
             assert_eq!(leads_out(inside.as_bytes()), None, "{inside}");
         }
         for (outside, target) in [
@@ -180,6 +215,18 @@ mod tests {
             ("ref: refs/heads/a$(evil)\n", "refs/heads/a$(evil)"),
             ("ref: refs/heads/`evil`", "refs/heads/`evil`"),
             ("ref: refs/tags/-x", "refs/tags/-x"),
+            // What git refuses, and a prompt would print all the same.
+            ("ref: refs/heads/x\u{1b}]0;evil\u{7}\n", "refs/heads/x\u{1b}]0;evil\u{7}"),
+            ("ref: refs/heads/x\u{9b}2J", "refs/heads/x\u{9b}2J"),
+            ("ref: refs/heads/a\nb", "refs/heads/a\nb"),
+            ("ref: refs/heads/\\033]0;evil", "refs/heads/\\033]0;evil"),
+            ("ref: refs/remotes/origin/a\u{7f}", "refs/remotes/origin/a\u{7f}"),
+            ("ref: refs/remotes/origin/$(evil)", "refs/remotes/origin/$(evil)"),
+            ("ref: refs/heads/a b", "refs/heads/a b"),
+            ("ref: refs/heads/.a", "refs/heads/.a"),
+            ("ref: refs/heads/a.lock", "refs/heads/a.lock"),
+            ("ref: refs/heads/a@{1}", "refs/heads/a@{1}"),
+            ("ref: refs/heads/a.", "refs/heads/a."),
             ("--output=x\n", "--output=x"),
             ("-f", "-f"),
             (" --force\n", "--force"),

@@ -5,8 +5,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
+use super::git;
 use super::reason::Reason;
 use super::value::{is_plain, is_unclear};
+use super::yaml::{Quotes, has_tag_or_anchor, unquoted, without_comment};
 use crate::protect::table::content::FileFormat;
 use crate::protect::table::harmless::{Keys, ValueType};
 
@@ -41,7 +43,8 @@ fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(
         FileFormat::Toml => reader.toml(text),
         FileFormat::Yaml => reader.yaml(text),
         FileFormat::Ini => reader.ini(text),
-        FileFormat::Git | FileFormat::Text | FileFormat::Index => None,
+        FileFormat::Git => reader.git(text),
+        FileFormat::Text | FileFormat::Index => None,
     }?;
     Some(reader.found)
 }
@@ -117,6 +120,18 @@ impl SettingsReader {
         (&mut *self).deserialize(&mut json).and_then(|()| json.end()).ok()
     }
 
+    /// Reads what git reads as a configuration, for a program that asks git.
+    fn git(&mut self, text: &str) -> Option<()> {
+        for (names, value) in git::settings(text.as_bytes())? {
+            let (key, above) = names.split_last()?;
+            self.path = above.to_vec();
+            self.enter(key);
+            self.value(&value);
+        }
+        self.path.clear();
+        Some(())
+    }
+
     fn toml(&mut self, text: &str) -> Option<()> {
         let text = &text.replace("\r\n", "\n");
         if text.contains(is_unclear) {
@@ -168,7 +183,7 @@ impl SettingsReader {
                 is_over = true;
                 continue;
             }
-            if has_tag_or_anchor(line) {
+            if has_tag_or_anchor(line, value.as_ref().map_or(Quotes::Closed, |(_, quotes)| *quotes)) {
                 return None;
             }
             // A list may stand as far to the left as its key.
@@ -242,27 +257,36 @@ impl SettingsReader {
             }
             let is_odd = |letter: char| letter == '\u{feff}' || !letter.is_ascii() && letter.is_whitespace();
             let goes_on = is_indented && above.is_some_and(|above| above != indent);
-            if (line.contains(is_odd) || goes_on) && !is_free {
+            if line.contains(is_odd) || goes_on && !is_free {
                 return None;
             }
             if let Some(rest) = line.strip_prefix('[').filter(|_| !is_indented || !is_free) {
                 section = rest.strip_suffix(']')?;
                 above = above.filter(|_| is_indented);
-                if !is_free && !names_of_section(section).iter().all(|name| is_plain(name)) {
+                // To some readers, what follows the first bracket is a setting.
+                let is_clear = match self.keys {
+                    Keys::Only(_) => names_of_section(section).iter().all(|name| is_plain(name)),
+                    Keys::AllBut(_) => {
+                        section.split_once(']').is_none_or(|(_, after)| !after.contains(['=', ':']))
+                    }
+                };
+                if !is_clear {
                     return None;
                 }
                 continue;
             }
             // To some readers only one of these ends a key, to others whichever comes first.
             let mut ways: Vec<_> = ['=', ':'].into_iter().filter_map(|end| line.split_once(end)).collect();
-            if ways.is_empty() {
+            let has_value = !ways.is_empty();
+            if !has_value {
                 ways.push((line, ""));
             }
             if is_free {
                 ways.sort_by_key(|(key, _)| key.len());
                 let key = ways[0].0.trim_ascii();
-                // It may be written in quotes, or with white space that only its reader knows.
-                if !is_indented && !is_plain(key) {
+                // It may be written in quotes, or in letters that only its reader takes for others. What is indented goes on with a
+                // value only where the line above is indented less.
+                if !is_plain(key) && (has_value || !is_indented) {
                     self.path = names_of_section(section);
                     self.note(None);
                 }
@@ -346,64 +370,6 @@ enum YamlValue {
     List {
         indent: Option<usize>,
     },
-}
-
-/// Whether what follows a line of YAML may be in quotes that have begun there.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Quotes {
-    Closed,
-    Open,
-}
-
-/// Returns a line of YAML without its comment, if it surely is one: in quotes it is text. Where quotes begin or end in an unusual place,
-/// they may go on.
-fn without_comment(line: &str) -> (&str, Quotes) {
-    let mut quote = None;
-    let mut is_unusual = false;
-    let mut last = ' ';
-    for (at, letter) in line.char_indices() {
-        match (quote, letter) {
-            (None, '#') if last == ' ' && at > 0 && !is_unusual => {
-                return (line[..at].trim_matches(' '), Quotes::Closed);
-            }
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                let before = line[..at].trim_matches(' ');
-                is_unusual |= !before.ends_with(['[', '{', ',', ':']) && !matches!(before, "" | "-");
-            }
-            (Some(open), _) if letter == open => {
-                quote = None;
-                is_unusual |= !line[at + 1..].starts_with([' ', ',', ']', '}', ':']) && at + 1 < line.len();
-            }
-            // What it does depends on the quotes.
-            (Some(_), '\\') => is_unusual = true,
-            _ => {}
-        }
-        last = letter;
-    }
-    let is_open = is_unusual || quote.is_some();
-    (line.trim_matches(' '), if is_open { Quotes::Open } else { Quotes::Closed })
-}
-
-/// Returns what is in the quotes of a value, if they are around all of it.
-fn unquoted(value: &str) -> &str {
-    let value = value.trim_matches(' ');
-    let inner = |quote| value.strip_prefix(quote).and_then(|rest: &str| rest.strip_suffix(quote));
-    inner('"').or_else(|| inner('\'')).unwrap_or(value)
-}
-
-/// Returns whether a value of YAML may have a type in front, for which some readers call a function, or a name by which another key gets
-/// the same value.
-fn has_tag_or_anchor(line: &str) -> bool {
-    let is_one = |word: &str| {
-        let name = word
-            .strip_prefix('&')
-            .or_else(|| word.strip_prefix('!').map(|name| name.strip_prefix('!').unwrap_or(name)));
-        name.is_some_and(|name| {
-            name.starts_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '<')
-        })
-    };
-    line.split([' ', '[', '{', ',']).any(is_one)
 }
 
 impl<'de> DeserializeSeed<'de> for &mut SettingsReader {

@@ -6,15 +6,24 @@ pub(super) const UNKNOWN: u8 = 0;
 /// What separates words outside of quotes, besides space. git writes `!` before what a shell is to run.
 const SEPARATORS: &[u8] = b";|&()<>!";
 
+/// How deep commands within commands are told apart. An agent may write thousands within each other, and the stack ends.
+const LEVELS: u32 = 32;
+
 /// Returns the words of a command, without their quotes, and those of commands within them.
 pub(super) fn split(command: &[u8]) -> Vec<Vec<u8>> {
-    let mut reader = Reader { rest: command, words: Vec::new(), word: None };
+    split_to(command, LEVELS)
+}
+
+fn split_to(command: &[u8], levels: u32) -> Vec<Vec<u8>> {
+    let mut reader = Reader { rest: command, words: Vec::new(), word: None, levels };
     reader.read();
     reader.words
 }
 
 struct Reader<'a> {
     rest: &'a [u8],
+    /// How many more levels of commands are told apart. Below them `$(` is of no more meaning than `(`.
+    levels: u32,
     words: Vec<Vec<u8>>,
     word: Option<Vec<u8>>,
 }
@@ -41,7 +50,7 @@ impl<'a> Reader<'a> {
                     self.push(&[escaped]);
                 }
                 b'$' => self.expansion(),
-                b'`' => {
+                b'`' if self.levels > 0 => {
                     let inner = self.until(b'`');
                     self.command(inner);
                 }
@@ -56,7 +65,7 @@ impl<'a> Reader<'a> {
 
     /// Returns what follows a `$`.
     fn expansion(&mut self) {
-        if let Some(rest) = self.rest.strip_prefix(b"(") {
+        if let Some(rest) = self.rest.strip_prefix(b"(").filter(|_| self.levels > 0) {
             let mut depth = 1;
             let end = rest.iter().position(|byte| {
                 depth += i32::from(*byte == b'(') - i32::from(*byte == b')');
@@ -82,7 +91,7 @@ impl<'a> Reader<'a> {
 
     /// Returns a command whose output is part of a word.
     fn command(&mut self, inner: &[u8]) {
-        self.words.extend(split(inner));
+        self.words.extend(split_to(inner, self.levels.saturating_sub(1)));
         self.push(&[UNKNOWN]);
     }
 
@@ -130,5 +139,8 @@ mod tests {
             let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
             assert_eq!(split(command.as_bytes()), words, "{command}");
         }
+        let deep = [b"$(".repeat(100_000), b"tools/x".to_vec(), b")".repeat(100_000)].concat();
+        let words = split(&deep);
+        assert!(words.iter().any(|word| word.ends_with(b"tools/x")), "and so is one in a thousand others");
     }
 }

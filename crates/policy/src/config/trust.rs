@@ -10,7 +10,7 @@
 //! A boundary may be the directory that holds the file itself, read and write: inside, the file is read-only. It may not
 //! be a protected path, nor lie in one: what programs outside obey there would be the agent's to write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -19,12 +19,11 @@ use serde::{Serialize, Serializer};
 
 use crate::agents::Profile;
 use crate::config::defaults::{CHILD_DEPTH, DEPTH, POOL_AGE, is_stock_base};
-use crate::config::effective::Effective;
 use crate::config::key;
-use crate::config::problem::{Located, Location};
+use crate::config::problem::Located;
 use crate::config::show::Show;
-use crate::config::{CommandsTable, Config, Expose, ProviderChoice, SecretMode, SecretProvider, SecretTable};
-use crate::plan::{BoundaryMode, Layer, Need, OnReplaced, Provider, SecretSource};
+use crate::config::{Config, Expose, ProviderChoice, SecretMode, SecretProvider, SecretTable};
+use crate::plan::{BoundaryMode, Layer, Need, OnReplaced, Provider, Pull, SecretSource};
 use crate::protect::covering::covering;
 use crate::rules::env;
 use crate::rules::git::RepositoryAccess;
@@ -32,36 +31,19 @@ use crate::rules::home::Home;
 use crate::rules::network;
 use crate::rules::path::normalise;
 use crate::rules::socket::{SocketSource, controls};
-use crate::rules::verdict::Decision;
 use crate::rules::worker::Inherit;
 use crate::text::{escape, time};
 
-/// What a file is compared with.
-#[derive(Clone, Copy, Debug)]
-pub struct TrustContext<'a> {
-    /// What holds without the file: the user's own file over the defaults.
-    pub without: &'a Effective,
-    /// The directory of the file as its paths are written: absolute, links not resolved.
-    pub directory: &'a Path,
-    /// The same directory with every link resolved.
-    pub resolved_directory: &'a Path,
-    /// Where each path that the file names leads, by the path as [`paths`] gives it. Where one leads that is not here is unknown.
-    pub leads: &'a BTreeMap<PathBuf, ResolvedPath>,
-}
+use self::widening::Widenings;
+pub use self::widening::{Applies, ResolvedPath, TrustContext, Widening};
 
-/// Where a path leads.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ResolvedPath {
-    /// The path with every link resolved; for one that does not exist, what it will be.
-    pub path: PathBuf,
-    /// The bare repository that it lies in without being the whole of it.
-    pub repository: Option<PathBuf>,
-}
+mod commands;
+mod own_directories;
+mod widening;
 
 /// Lists every path of the host that a file names and that leads somewhere, whose links have to be resolved for
 /// [`widenings`].
 pub fn paths(config: &Config) -> impl Iterator<Item = &Path> {
-    let boundaries = config.shared_dirs.values().filter_map(|dir| dir.value.host.as_ref());
     let secrets = config.secrets.values().filter_map(|secret| match &secret.value.source.as_ref()?.value {
         SecretSource::File(path) => Some(path),
         SecretSource::Env(_) | SecretSource::Command(_) => None,
@@ -72,64 +54,29 @@ pub fn paths(config: &Config) -> impl Iterator<Item = &Path> {
             Expose::Preset(_) => None,
         });
     let image = [&config.image.dockerfile, &config.image.ca_certificates].into_iter().flatten();
-    let settings = boundaries.chain(image).map(|setting| &setting.value);
+    let settings = image.map(|setting| &setting.value);
     let sockets = config.sockets.values().filter_map(|socket| match &socket.value.host.as_ref()?.value {
         SocketSource::Path(path) => Some(path),
         SocketSource::Variable(_) => None,
     });
-    settings.chain(secrets).chain(exposed).chain(sockets).map(PathBuf::as_path)
+    shared_directories(config)
+        .chain(settings.chain(secrets).chain(exposed).chain(sockets).map(PathBuf::as_path))
 }
 
-/// One thing that a file would widen.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Widening {
-    /// The key that does it.
-    pub key: String,
-    pub location: Location,
-    /// What it widens, as a sentence without a full stop. Two widenings are the same if their sentences are: a path with
-    /// links on its way is named with where it leads.
-    pub what: String,
-    /// Where its path leads, if links lead it elsewhere.
-    pub leads_to: Option<PathBuf>,
-    /// When it does so.
-    pub applies: Applies,
-}
-
-/// When a file widens something.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Applies {
-    /// With every provider.
-    Always,
-    /// With the provider `local` alone, which isolates nothing.
-    Locally,
-    /// Where an image is built, and not where one is run.
-    Building,
-}
-
-impl Widening {
-    /// Returns whether it counts with this provider.
-    pub fn applies_to(&self, provider: Provider) -> bool {
-        match self.applies {
-            Applies::Always => true,
-            Applies::Locally => provider == Provider::Local,
-            Applies::Building => false,
-        }
-    }
-
-    /// Returns whether it counts where an image is built.
-    pub fn applies_to_builds(&self) -> bool {
-        matches!(self.applies, Applies::Always | Applies::Building)
-    }
+/// Lists the directories that a file shares, as it writes them. Those of the user's own file have to be resolved for [`widenings`], too.
+pub fn shared_directories(config: &Config) -> impl Iterator<Item = &Path> {
+    config.shared_dirs.values().filter_map(|dir| Some(dir.value.host.as_ref()?.value.as_path()))
 }
 
 /// Lists everything that a project's file would widen, from top to bottom. Nothing means that it needs no trust.
 pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     let mut found = Widenings(Vec::new());
-    provider(config, &mut found);
+    provider(config, context.without.settings(), &mut found);
     agent(config, context.without.settings(), &mut found);
     home(config, context.without.settings(), &mut found);
     containers(config, context, &mut found);
     boundaries(config, context, &mut found);
+    own_directories::own_directories(config, context, &mut found);
     sockets(config, context, &mut found);
     credentials(config, context, &mut found);
     hosts(config, context.without.settings(), &mut found);
@@ -139,56 +86,26 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     native(config, context, &mut found);
     pool(config, context.without.settings(), &mut found);
     children(config, context.without.settings(), &mut found);
-    commands(config, context.without.settings(), &mut found);
+    lifecycle(config, context.without.settings(), &mut found);
+    commands::commands(config, context.without.settings(), &mut found);
     workers(config, context.without.settings(), &mut found);
     found.0.sort_by(|a, b| a.location.cmp(&b.location));
     found.0
 }
 
-struct Widenings(Vec<Widening>);
-
-impl Widenings {
-    fn add(&mut self, key: impl Into<String>, location: &Location, what: impl Into<String>) {
-        self.0.push(Widening {
-            key: key.into(),
-            location: location.clone(),
-            what: what.into(),
-            leads_to: None,
-            applies: Applies::Always,
-        });
-    }
-
-    /// Adds what a path widens, with where it leads if links lead it elsewhere.
-    fn add_path(
-        &mut self,
-        key: impl Into<String>,
-        location: &Location,
-        what: &str,
-        path: &Path,
-        context: &TrustContext<'_>,
-    ) {
-        let leads_to = context.leads.get(path).filter(|lead| lead.path != normalise(path));
-        let leads_to = leads_to.map(|lead| lead.path.clone());
-        let more = leads_to.iter().map(|lead| format!(", which leads to {}", escape::path(lead)));
-        self.add(key, location, more.fold(what.to_owned(), |what, more| what + &more));
-        if let Some(added) = self.0.last_mut() {
-            added.leads_to = leads_to;
+fn provider(config: &Config, without: &Config, found: &mut Widenings) {
+    let held = without.general.provider.as_ref().map(|held| held.value);
+    match &config.general.provider {
+        Some(Located { value: ProviderChoice::Named(Provider::Local), location }) => {
+            found.add("provider", location, "runs the agent on this machine without any isolation");
         }
-    }
-
-    fn add_locally(&mut self, key: impl Into<String>, location: &Location, what: impl Into<String>) {
-        self.add(key, location, what);
-        if let Some(added) = self.0.last_mut() {
-            added.applies = Applies::Locally;
+        Some(Located { value, location }) => {
+            if let Some(own @ ProviderChoice::Named(_)) = held.filter(|own| own != value) {
+                let what = format!("has the agent run by {value}, where your own settings say {own}");
+                found.add("provider", location, what);
+            }
         }
-    }
-}
-
-fn provider(config: &Config, found: &mut Widenings) {
-    if let Some(Located { value: ProviderChoice::Named(Provider::Local), location }) =
-        &config.general.provider
-    {
-        found.add("provider", location, "runs the agent on this machine without any isolation");
+        None => {}
     }
     if let Some(Located { value: false, location }) = &config.general.require_os_sandbox {
         found.add("require_os_sandbox", location, "lets the agent start where nothing can isolate it");
@@ -275,6 +192,16 @@ fn containers(config: &Config, context: &TrustContext<'_>, found: &mut Widenings
     if let Some(Located { value, location }) = &config.container.runtime {
         found.add("container.runtime", location, format!("has containers run by another runtime: {value:?}"));
     }
+    let own_pull = context.without.settings().container.pull.as_ref().map(|own| own.value);
+    if let (Some(Located { value, location }), Some(Pull::Never)) = (&config.container.pull, own_pull) {
+        if *value != Pull::Never {
+            found.add(
+                "container.pull",
+                location,
+                "lets the engine fetch images, which your own settings do not",
+            );
+        }
+    }
     if let Some(Located { value, location }) = &config.container.host_path_prefix {
         let what = format!("moves every shared path: \"{}\"", escape::path(value));
         found.add("container.host_path_prefix", location, what);
@@ -308,6 +235,7 @@ fn boundaries(config: &Config, context: &TrustContext<'_>, found: &mut Widenings
             let inside = covered.map(|covered| covered.to_string()).or_else(|| {
                 repository.map(|repository| format!("part of the repository {}", escape::path(repository)))
             });
+            let inside = inside.or_else(|| lead?.named.clone());
             if let Some(inside) = inside {
                 add(format!("lets the agent write {shown}, {inside}, which programs outside obey"));
             }
@@ -409,6 +337,7 @@ fn hosts(config: &Config, without: &Config, found: &mut Widenings) {
         let what = format!("lets the egress proxy see what the agent sends to {} by TLS", host.value);
         found.add("network.intercept", &host.location, what);
     }
+    not_intercepted(config, without, found);
     if let Some(list) = &config.network.deny {
         // A list replaces the one beneath.
         let kept = |denied: &network::Pattern| list.value.iter().any(|pattern| pattern.value == *denied);
@@ -419,23 +348,54 @@ fn hosts(config: &Config, without: &Config, found: &mut Widenings) {
     }
 }
 
+/// Adds the hosts to which TLS is intercepted without the file and not with it, where the agent can reach them.
+fn not_intercepted(config: &Config, without: &Config, found: &mut Widenings) {
+    let Some(list) = &config.network.intercept else { return };
+    let mode = config.network.mode.as_ref().map(|mode| mode.value);
+    if mode == Some(network::NetworkMode::None) {
+        return;
+    }
+    let allow = config.network.allow.as_ref().or(without.network.allow.as_ref());
+    let allow: Vec<_> = allow
+        .iter()
+        .flat_map(|list| &list.value)
+        .flat_map(|hosts| hosts.value.rules(hosts.location.origin()))
+        .collect();
+    let is_lost = |host: &&network::HostPattern| {
+        !list.value.iter().any(|kept| kept.value.covers(host))
+            && allow.iter().any(|rule| rule.pattern.hosts().overlaps(host))
+    };
+    let own = without.network.intercept.iter().flat_map(|list| &list.value).map(|host| &host.value);
+    for host in own.filter(is_lost) {
+        let what =
+            format!("sends {host} what the egress proxy no longer sees, which your own settings intercept");
+        found.add("network.intercept", &list.location, what);
+    }
+}
+
 fn limits(config: &Config, without: &Config, found: &mut Widenings) {
     let file = &config.limits;
     let held = without.limits.or_default();
-    raised(found, "memory", file.memory.as_ref(), held.memory, unlimited_is_highest);
-    raised(found, "cpus", file.cpus.as_ref(), held.cpus, unlimited_is_highest);
-    raised(found, "pids", file.pids.as_ref(), held.pids, unlimited_is_highest);
-    raised(found, "timeout", file.timeout.as_ref(), held.timeout, unlimited_is_highest);
-    raised(found, "output_bytes", file.output_bytes.as_ref(), held.output_bytes, |a, b| a > b);
-    raised(found, "tmp_size", file.tmp_size.as_ref(), held.tmp_size, |a, b| a > b);
-    raised(found, "cpu_time", file.cpu_time.as_ref(), held.cpu_time, unlimited_is_highest);
-    raised(found, "file_size", file.file_size.as_ref(), held.file_size, unlimited_is_highest);
-    raised(found, "network_bytes", file.network_bytes.as_ref(), held.network_bytes, unlimited_is_highest);
+    raised(found, "limits.memory", file.memory.as_ref(), held.memory, unlimited_is_highest);
+    raised(found, "limits.cpus", file.cpus.as_ref(), held.cpus, unlimited_is_highest);
+    raised(found, "limits.pids", file.pids.as_ref(), held.pids, unlimited_is_highest);
+    raised(found, "limits.timeout", file.timeout.as_ref(), held.timeout, unlimited_is_highest);
+    raised(found, "limits.output_bytes", file.output_bytes.as_ref(), held.output_bytes, |a, b| a > b);
+    raised(found, "limits.tmp_size", file.tmp_size.as_ref(), held.tmp_size, |a, b| a > b);
+    raised(found, "limits.cpu_time", file.cpu_time.as_ref(), held.cpu_time, unlimited_is_highest);
+    raised(found, "limits.file_size", file.file_size.as_ref(), held.file_size, unlimited_is_highest);
+    raised(
+        found,
+        "limits.network_bytes",
+        file.network_bytes.as_ref(),
+        held.network_bytes,
+        unlimited_is_highest,
+    );
 }
 
 fn raised<T: Copy + Show>(
     found: &mut Widenings,
-    name: &str,
+    key: &str,
     file: Option<&Located<T>>,
     held: T,
     is_higher: impl Fn(T, T) -> bool,
@@ -443,7 +403,7 @@ fn raised<T: Copy + Show>(
     let Some(Located { value, location }) = file else { return };
     if is_higher(*value, held) {
         let what = format!("raises the limit to {}; without the file it is {}", value.show(), held.show());
-        found.add(format!("limits.{name}"), location, what);
+        found.add(key, location, what);
     }
 }
 
@@ -539,39 +499,32 @@ fn children(config: &Config, without: &Config, found: &mut Widenings) {
             found.add("children.depth", location, what);
         }
     }
+    let (file, held) = (&config.children, &without.children);
+    raised(found, "children.memory", file.memory.as_ref(), limit(held.memory.as_ref()), unlimited_is_highest);
+    raised(found, "children.cpus", file.cpus.as_ref(), limit(held.cpus.as_ref()), unlimited_is_highest);
+    raised(found, "children.pids", file.pids.as_ref(), limit(held.pids.as_ref()), unlimited_is_highest);
+    raised(
+        found,
+        "children.timeout",
+        file.timeout.as_ref(),
+        limit(held.timeout.as_ref()),
+        unlimited_is_highest,
+    );
 }
 
-fn commands(config: &Config, without: &Config, found: &mut Widenings) {
-    let decisions = |table: &CommandsTable| {
-        let CommandsTable { read, write, execute, network } = table;
-        [("read", read), ("write", write), ("execute", execute), ("network", network)]
-            .map(|(class, decision)| (class, decision.clone()))
-    };
-    for ((class, decision), (_, held)) in
-        decisions(&config.commands).into_iter().zip(decisions(&without.commands))
-    {
-        let Some(Located { value: decision, location }) = decision else { continue };
-        let held = held.map_or(Decision::Allow, |held| held.value);
-        if decision < held {
-            let what = format!("decides `{decision}` about commands of class {class}, in place of `{held}`");
-            found.add(format!("commands.{class}"), &location, what);
-        }
+fn lifecycle(config: &Config, without: &Config, found: &mut Widenings) {
+    let (file, held) = (&config.lifecycle, &without.lifecycle);
+    for (key, file, held) in [
+        ("lifecycle.idle_timeout", &file.idle_timeout, &held.idle_timeout),
+        ("lifecycle.max_duration", &file.max_duration, &held.max_duration),
+    ] {
+        raised(found, key, file.as_ref(), limit(held.as_ref()), unlimited_is_highest);
     }
-    for (name, rule) in &config.command_rules {
-        let key = format!("commands.rules.{name}");
-        if without.command_rules.contains_key(name) {
-            found.add(key, &rule.location, format!("takes the place of your rule `{name}` about commands"));
-        } else if rule.value.decision.as_ref().is_some_and(|decision| decision.value == Decision::Allow) {
-            let words =
-                rule.value.pattern.iter().flat_map(|list| &list.value).map(|word| word.value.as_str());
-            let words: Vec<_> = words.collect();
-            found.add(
-                key,
-                &rule.location,
-                format!("allows the command `{}`", escape::line(&words.join(" "))),
-            );
-        }
-    }
+}
+
+/// Returns a limit that holds unless something sets it: none.
+fn limit<T: Copy>(held: Option<&Located<Option<T>>>) -> Option<T> {
+    held.and_then(|held| held.value)
 }
 
 fn workers(config: &Config, without: &Config, found: &mut Widenings) {

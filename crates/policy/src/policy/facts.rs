@@ -36,6 +36,8 @@ pub struct HostFacts {
     pub uid: u32,
     /// Every spelling of the caller's home: as the environment gives it, and with its links resolved.
     pub homes: Vec<PathBuf>,
+    /// Other homes whose credentials the caller can read: see [`Caller`](crate::rules::shared_dir::Caller).
+    pub other_homes: Vec<PathBuf>,
     /// The directory that everything shared must lie in, with every link resolved; `None` is no such rule.
     pub allowed_root: Option<PathBuf>,
 }

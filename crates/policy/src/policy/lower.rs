@@ -81,7 +81,12 @@ impl Policy {
 
     fn shared(&self, facts: &HostFacts, problems: &mut Vec<Problem>) -> Vec<plan::Boundary> {
         let homes: Vec<&Path> = facts.homes.iter().map(PathBuf::as_path).collect();
-        let caller = Caller { uid: facts.uid, homes: &homes, allowed_root: facts.allowed_root.as_deref() };
+        let caller = Caller {
+            uid: facts.uid,
+            homes: &homes,
+            other_homes: &facts.other_homes,
+            allowed_root: facts.allowed_root.as_deref(),
+        };
         let mut boundaries = Vec::new();
         for wanted in &self.wanted {
             if let Some(directory) = directory(wanted, facts, &caller, problems) {

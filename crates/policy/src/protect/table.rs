@@ -24,6 +24,7 @@ mod linters;
 mod python;
 pub mod row;
 mod shells;
+mod version_control;
 mod writable;
 
 /// What is in a directory beside what a row's list knows: text, pictures and what programs keep there runs nothing. Everything
@@ -58,6 +59,7 @@ pub struct RowGroup {
 pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Git, and what runs at a commit", rows: git::ROWS },
     RowGroup { title: "Beside git", rows: beside_git::ROWS },
+    RowGroup { title: "Other version control, and patches", rows: version_control::ROWS },
     RowGroup { title: "Linters, formatters and scanners", rows: linters::ROWS },
     RowGroup { title: "Shells and what they start", rows: shells::ROWS },
     RowGroup { title: "Modules of Python", rows: python::ROWS },
@@ -71,8 +73,34 @@ pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Writable: these run when you run them", rows: writable::ROWS },
 ];
 
+/// Tells the built-in list of this build from that of another one: the 64-bit FNV-1a of the table's paths, and of which are on the list.
+pub const VERSION: u64 = version(GROUPS);
+
+const fn version(groups: &[RowGroup]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut group = 0;
+    while group < groups.len() {
+        let rows = groups[group].rows;
+        let mut row = 0;
+        while row < rows.len() {
+            let path = rows[row].path.as_bytes();
+            let mut at = 0;
+            // A byte that no path has ends each, and says whether the path is of the built-in list.
+            let end = matches!(rows[row].treatment, Treatment::Writable) as u8;
+            while at <= path.len() {
+                let byte = if at < path.len() { path[at] } else { end };
+                hash = (hash ^ byte as u64).wrapping_mul(0x100_0000_01b3);
+                at += 1;
+            }
+            row += 1;
+        }
+        group += 1;
+    }
+    hash
+}
+
 /// Lists every row.
-pub fn rows() -> impl Iterator<Item = &'static ProtectRow> {
+pub fn rows() -> impl Iterator<Item = &'static ProtectRow> + Clone {
     GROUPS.iter().flat_map(|group| group.rows)
 }
 
@@ -80,8 +108,21 @@ pub fn rows() -> impl Iterator<Item = &'static ProtectRow> {
 ///
 /// All of it applies to the root of every writable boundary and to the root of every repository within.
 /// Shell start-up files are among them there too, because people link their home to a repository of dotfiles.
-pub fn built_in() -> impl Iterator<Item = &'static str> {
+pub fn built_in() -> impl Iterator<Item = &'static str> + Clone {
     rows().filter(|row| row.new_files().is_some()).map(|row| row.path)
+}
+
+/// Returns a predicate of whether a path is built in, which is fast where it is asked of one after another in the table's order.
+pub fn built_in_in_order() -> impl FnMut(&str) -> bool {
+    let mut rest = built_in();
+    move |path| {
+        let mut ahead = rest.clone();
+        let is_ahead = ahead.any(|row| row == path);
+        if is_ahead {
+            rest = ahead;
+        }
+        is_ahead || built_in().any(|row| row == path)
+    }
 }
 
 /// Returns whether a protected path begins with this name, or is it.

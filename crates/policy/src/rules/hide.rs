@@ -73,6 +73,28 @@ impl HidePattern {
             && wild(&self.parts, path, |part| *part == Part::Any, |part, name| part.is(name))
     }
 
+    /// Returns how far a path has come in the pattern: a bit for each part that may come next.
+    fn progress(&self, path: &[&OsStr]) -> u64 {
+        let with_skipped = |reached: u64| {
+            let any = self.parts.iter().enumerate().filter(|(_, part)| **part == Part::Any);
+            any.fold(reached, |reached, (at, _)| reached | (reached >> at & 1) << (at + 1))
+        };
+        path.iter().fold(with_skipped(1), |reached, name| {
+            let next = self.parts.iter().enumerate().filter(|(at, _)| reached >> at & 1 == 1);
+            with_skipped(next.fold(0, |all, (at, part)| match part {
+                Part::Any => all | 1 << at,
+                part if part.is(name) => all | 1 << (at + 1),
+                Part::Name(_) | Part::Like(_) => all,
+            }))
+        })
+    }
+
+    /// Returns whether it may match beneath one path where it does not beneath the other.
+    fn differs(&self, one: &[&OsStr], other: &[&OsStr]) -> bool {
+        let unfinished = (1 << self.parts.len()) - 1;
+        self.progress(one) & !self.progress(other) & unfinished != 0
+    }
+
     /// Returns whether something beneath this directory may match.
     fn may_match_beneath(&self, directory: &[&OsStr]) -> bool {
         let before = self.parts.iter().take_while(|part| **part != Part::Any);
@@ -184,13 +206,6 @@ impl HidePatterns {
         self.0.iter().any(|pattern| pattern.matches(&names, is_directory))
     }
 
-    /// Returns whether one hides this path by its name alone, and so in whatever directory it lies.
-    pub fn hide_by_name(&self, path: &Path, is_directory: bool) -> bool {
-        let names: Vec<&OsStr> = path.iter().collect();
-        let is_name = |pattern: &&HidePattern| matches!(pattern.parts[..], [Part::Any, _]);
-        self.0.iter().filter(is_name).any(|pattern| pattern.matches(&names, is_directory))
-    }
-
     /// Returns the pattern that hides this path, or a directory that it lies in. Whether the path itself is a directory is not
     /// known.
     pub fn hiding(&self, path: &Path) -> Option<&HidePattern> {
@@ -204,6 +219,15 @@ impl HidePatterns {
     pub fn may_hide_beneath(&self, directory: &Path) -> bool {
         let names: Vec<&OsStr> = directory.iter().collect();
         self.0.iter().any(|pattern| pattern.may_match_beneath(&names))
+    }
+}
+
+impl HidePatterns {
+    /// Returns the pattern that may hide something beneath a symlink by the path of that, and does not by the path of the directory that
+    /// the link leads to: patterns follow none.
+    pub fn hiding_beneath_link(&self, link: &Path, directory: &Path) -> Option<&HidePattern> {
+        let [link, directory] = [link, directory].map(|path| path.iter().collect::<Vec<_>>());
+        self.0.iter().find(|pattern| pattern.differs(&link, &directory))
     }
 }
 
@@ -255,6 +279,36 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_in_the_way_of_what_its_path_matters_to() {
+        for (pattern, link, directory, is_in_the_way) in [
+            ("config/prod.key", "config", "conf", true),
+            ("config/prod.key", "other", "conf", false),
+            ("config/prod.key", "a/config", "conf", false),
+            ("config/secrets/", "config", "a/config", true),
+            ("config/*/prod.key", "config/b", "x", true),
+            ("config/*/prod.key", "config/b", "config/x", false),
+            ("cfg/**", "cfg", "a", true),
+            ("a/**/key", "a/loop", "a", false),
+            ("a/**/key", "b", "a", false),
+            ("a/**/key", "a/b", "c", true),
+            ("**/keys/*.pem", "keys", "k", true),
+            ("**/keys/*.pem", "x/keys", "y/keys", false),
+            (".env", "config", "conf", false),
+            ("secrets/", "config", "conf", false),
+            ("/config", "config", "conf", false),
+        ] {
+            let found = patterns(&[pattern]);
+            let found = found.hiding_beneath_link(Path::new(link), Path::new(directory));
+            assert_eq!(found.is_some(), is_in_the_way, "{pattern} {link} {directory}");
+        }
+        // As long as one may be.
+        let longest = "a/".repeat(MAX_PARTS - 1) + "**";
+        assert!(longest.parse::<HidePattern>().is_err(), "the control: it gets a part more");
+        let longest = patterns(&[&("a/".repeat(MAX_PARTS - 2) + "**")]);
+        assert!(longest.hiding_beneath_link(Path::new("a"), Path::new("b")).is_some());
+    }
+
+    #[test]
     fn what_is_in_a_hidden_directory_is_hidden_by_its_pattern() {
         let all = patterns(&["secrets/", "/a/*.key"]);
         let hiding = |path: &str| all.hiding(Path::new(path)).map(ToString::to_string);
@@ -271,25 +325,6 @@ mod tests {
         assert!(may("/config/x.yml", "") && may("/config/x.yml", "config"));
         assert!(!may("/config/x.yml", "other") && !may("/config/x.yml", "config/deeper"));
         assert!(may("a/**/b", "a/x/y") && !may("a/**/b", "x"));
-    }
-
-    #[test]
-    fn a_name_without_a_slash_hides_in_whatever_directory() {
-        let by_name = |pattern: &str, path: &str| {
-            let (path, is_directory) = path.strip_suffix('/').map_or((path, false), |path| (path, true));
-            patterns(&[pattern]).hide_by_name(Path::new(path), is_directory)
-        };
-        for (pattern, path) in
-            [(".env", "a/b/.env"), ("secrets/", "a/secrets/"), ("*.key", "a/x.key"), ("**/.env", "a/.env")]
-        {
-            assert!(by_name(pattern, path), "{pattern} {path}");
-        }
-        for (pattern, path) in
-            [("/.env", ".env"), ("a/.env", "a/.env"), ("**/a/.env", "x/a/.env"), ("a/**", "a/b")]
-        {
-            assert!(patterns(&[pattern]).hide(Path::new(path), false), "the control: {pattern} {path}");
-            assert!(!by_name(pattern, path), "{pattern} {path}");
-        }
     }
 
     #[test]

@@ -78,6 +78,9 @@ pub struct Caller<'a> {
     pub uid: u32,
     /// Every spelling of the caller's home: as the environment gives it, and with its links resolved.
     pub homes: &'a [&'a Path],
+    /// Other homes whose credentials the caller can read: for root those of all users, in every spelling. What does not
+    /// [count as a home](counts_as_home) may be among them.
+    pub other_homes: &'a [PathBuf],
     /// The directory that everything shared must lie in, with every link resolved; `None` is no such rule.
     pub allowed_root: Option<&'a Path>,
 }
@@ -152,10 +155,13 @@ pub enum ShareRule {
     /// Another user's home.
     #[error("it is a home directory; share a directory within it")]
     SomeHome,
+    /// A directory that another user's home lies in.
+    #[error("the home directory {} lies in it; share one project directory", quoted(.home))]
+    AboveSomeHome { home: PathBuf },
     /// A place of credentials.
     #[error("`{credentials}` holds credentials; hand them over one by one as `[secrets]`")]
     Credentials { credentials: &'static str },
-    /// A directory in the caller's home that credentials lie in.
+    /// A directory in a home that credentials lie in.
     #[error("`{credentials}` in it holds credentials; share a directory beside it")]
     HoldsCredentials { credentials: &'static str },
     /// A Unix socket, which gives whatever listens there.
@@ -184,7 +190,7 @@ pub enum ShareRule {
 ///
 /// 1. Both spellings, the given one on its face and the resolved one, pass the rules about places: not the
 ///    root, not a tree of the system, not a directory that many share, not a home or anything above it, not
-///    a place of credentials.
+///    a place of credentials, nor what holds one in a home.
 /// 2. It is a directory, or a file that is only read and is none of those with credentials.
 /// 3. To be writable it belongs to the caller or to root; root may share every user's.
 /// 4. It lies in the allowed root. Only the resolved path counts, because only that is mounted.
@@ -304,16 +310,7 @@ fn place(path: &Path, caller: &Caller<'_>) -> Result<(), ShareRule> {
         if home.starts_with(&path) {
             return Err(ShareRule::AboveHome { home });
         }
-        let within = path.strip_prefix(&home).ok();
-        let held = |credentials: &&&str| within.is_some_and(|path| Path::new(credentials).starts_with(path));
-        if let Some(credentials) = CREDENTIALS.iter().find(held) {
-            let exact = within == Some(Path::new(credentials));
-            return Err(if exact {
-                ShareRule::Credentials { credentials }
-            } else {
-                ShareRule::HoldsCredentials { credentials }
-            });
-        }
+        credentials_of(&home, &path)?;
     }
     if COMMON.iter().any(|common| path == Path::new(common)) {
         return Err(ShareRule::Common);
@@ -329,9 +326,28 @@ fn place(path: &Path, caller: &Caller<'_>) -> Result<(), ShareRule> {
     if let Some(tree) = REFUSED_TREES.iter().find(|tree| !excepted && path.starts_with(tree)) {
         return Err(ShareRule::System { tree });
     }
+    for home in other_homes(&path, caller) {
+        if path == home {
+            return Err(ShareRule::SomeHome);
+        }
+        if home.starts_with(&path) {
+            return Err(ShareRule::AboveSomeHome { home });
+        }
+        credentials_of(&home, &path)?;
+    }
     let names: Vec<&OsStr> = path.iter().collect();
     match CREDENTIALS.iter().find(|credentials| follow_each_other(&names, credentials)) {
         Some(credentials) => Err(ShareRule::Credentials { credentials }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a place of credentials in a home, and what one lies in.
+fn credentials_of(home: &Path, path: &Path) -> Result<(), ShareRule> {
+    let Ok(within) = path.strip_prefix(home) else { return Ok(()) };
+    match CREDENTIALS.iter().find(|credentials| Path::new(credentials).starts_with(within)) {
+        Some(credentials) if within == Path::new(credentials) => Err(ShareRule::Credentials { credentials }),
+        Some(credentials) => Err(ShareRule::HoldsCredentials { credentials }),
         None => Ok(()),
     }
 }
@@ -340,13 +356,36 @@ fn place(path: &Path, caller: &Caller<'_>) -> Result<(), ShareRule> {
 fn credential_file(path: &Path, caller: &Caller<'_>) -> Option<&'static str> {
     let path = plain(path);
     let own = caller.homes.iter().map(|home| plain(home));
-    let others = path.ancestors().filter(|home| {
-        *home == Path::new("/root")
-            || home.parent().is_some_and(|parent| HOMES.iter().any(|homes| parent == Path::new(homes)))
-    });
-    let homes: Vec<PathBuf> = own.chain(others.map(Path::to_owned)).collect();
+    let homes: Vec<PathBuf> = own.chain(other_homes(&path, caller)).collect();
     let is = |credentials: &&&str| homes.iter().any(|home| path == home.join(credentials));
     CREDENTIAL_FILES.iter().find(is).copied()
+}
+
+/// Lists the homes of others that count for a path: those that are known, and those that a path is in by its form.
+fn other_homes(path: &Path, caller: &Caller<'_>) -> impl Iterator<Item = PathBuf> {
+    let known = caller.other_homes.iter().filter(|home| counts_as_home(home)).map(|home| plain(home));
+    known.chain(homes_around(path).map(Path::to_owned))
+}
+
+/// Returns whether what passwd(5) names as a home is one that must not be shared.
+///
+/// Users of the system have `/` there, directories in trees of the system (`/bin`, `/usr/sbin`, `/var/lib/x`), and some that do not
+/// exist. `/` would refuse nothing but itself, and what lies in it is no home's. Those trees are refused anyway, with all that is in
+/// them. What does not exist refuses nothing. Any other directory counts, whoever the user is and whatever the shell: there
+/// may be keys in it.
+pub fn counts_as_home(home: &Path) -> bool {
+    let home = plain(home);
+    let is_of_system = REFUSED_TREES.iter().any(|tree| home.starts_with(tree));
+    let is_excepted = EXCEPTIONS.iter().any(|tree| home.starts_with(tree));
+    home.is_absolute() && home != Path::new("/") && (is_excepted || !is_of_system)
+}
+
+/// Lists the homes that a path is, or lies in, by its form alone.
+pub fn homes_around(path: &Path) -> impl Iterator<Item = &Path> {
+    path.ancestors().filter(|home| {
+        *home == Path::new("/root")
+            || home.parent().is_some_and(|parent| HOMES.iter().any(|homes| parent == Path::new(homes)))
+    })
 }
 
 /// Returns a path on its face, in the spelling that the lists use: macOS keeps `/var` in `/private`.

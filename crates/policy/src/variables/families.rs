@@ -1,6 +1,6 @@
 //! Variables by which a program takes any of its settings, as their names begin.
 
-use super::kind::VariableKind::{self, Address, Runs, Setting};
+use super::kind::VariableKind::{self, Address, Runs, Setting, Version};
 
 /// Whether a variable is of a family.
 pub(super) enum Membership {
@@ -11,7 +11,8 @@ pub(super) enum Membership {
     None,
 }
 
-/// A family: how its names begin, of which kind they are, and those that are harmless. `NAME*` is whatever begins so.
+/// A family: how its names begin, of which kind they are, and those that are harmless, which one that ends so is if it is a version.
+/// `NAME*` is whatever begins so.
 type Family = (&'static str, VariableKind, &'static [&'static str]);
 
 const FAMILIES: &[Family] = &[
@@ -29,13 +30,22 @@ const FAMILIES: &[Family] = &[
         ],
     ),
     ("BUN_CONFIG_", Setting, &["BUN_CONFIG_TOKEN"]),
+    // Of a profile, the rest names flags or a library for the compiler.
+    (
+        "CARGO_PROFILE_",
+        Runs,
+        &[
+            "CARGO_PROFILE_*_CODEGEN_UNITS", "CARGO_PROFILE_*_DEBUG", "CARGO_PROFILE_*_DEBUG_ASSERTIONS",
+            "CARGO_PROFILE_*_INCREMENTAL", "CARGO_PROFILE_*_INHERITS", "CARGO_PROFILE_*_LTO",
+            "CARGO_PROFILE_*_OPT_LEVEL", "CARGO_PROFILE_*_OVERFLOW_CHECKS", "CARGO_PROFILE_*_PANIC",
+            "CARGO_PROFILE_*_RPATH", "CARGO_PROFILE_*_SPLIT_DEBUGINFO", "CARGO_PROFILE_*_STRIP",
+        ],
+    ),
+    ("CARGO_UNSTABLE_", Runs, &["CARGO_UNSTABLE_SPARSE_REGISTRY"]),
     (
         "CARGO_",
         Setting,
-        &[
-            "CARGO_LOG", "CARGO_PKG_*", "CARGO_PROFILE_*", "CARGO_REGISTRY_TOKEN", "CARGO_TERM_*",
-            "CARGO_VERSION",
-        ],
+        &["CARGO_LOG", "CARGO_PKG_*", "CARGO_REGISTRY_TOKEN", "CARGO_TERM_*", "CARGO_VERSION"],
     ),
     ("CCACHE_", Setting, &["CCACHE_MAXSIZE"]),
     ("CGO_", Setting, &[]),
@@ -87,5 +97,10 @@ pub(super) fn kind(name: &str) -> Membership {
         }
         None => name == **pattern,
     };
-    if harmless.iter().find(is_one).is_some() { Membership::Harmless } else { Membership::Of(*kind) }
+    match harmless.iter().find(is_one) {
+        // mise and asdf take a path for a version, too.
+        Some(pattern) if pattern.ends_with("_VERSION") => Membership::Of(Version),
+        Some(_) => Membership::Harmless,
+        None => Membership::Of(*kind),
+    }
 }

@@ -9,6 +9,8 @@ pub(crate) enum VariableKind {
     Setting,
     /// The same, except for one plain word.
     Plain,
+    /// Which version of a program runs: one plain word, or several. Everything else may be a directory.
+    Version,
     /// An editor, which may have options.
     Editor,
     /// A pager, which may have options.

@@ -2,7 +2,7 @@
 
 use super::kind::VariableKind::{
     self, Address, Browser, Compiler, Editor, EnvironmentName, JavaOptions, LessOptions, NodeOptions, Pager,
-    Plain, Proxy, Runs, Setting, Shell, TemporaryFiles, TlsSwitch, Warnings,
+    Plain, Proxy, Runs, Setting, Shell, TemporaryFiles, TlsSwitch, Version, Warnings,
 };
 
 /// Libraries, modules and scripts that a loader or an interpreter loads.
@@ -132,6 +132,15 @@ pub(super) const EXACT: &[(&[&str], VariableKind)] = &[
     (&["NODE_TLS_REJECT_UNAUTHORIZED"], TlsSwitch),
     (&["MPLBACKEND"], Plain),
     (&["PYTHONWARNINGS"], Warnings),
+    // Directories beside those that are installed, to programs that run what is there.
+    (
+        &[
+            "CRENV_VERSION", "EXENV_VERSION", "GOENV_VERSION", "JENV_VERSION", "LUAENV_VERSION",
+            "NODENV_VERSION", "PHPENV_VERSION", "PLENV_VERSION", "PYENV_VERSION", "RBENV_VERSION",
+            "SCALAENV_VERSION", "SWIFTENV_VERSION",
+        ],
+        Version,
+    ),
     (&["TEMP", "TMP", "TMPDIR"], TemporaryFiles),
     (&["CONSUL_HTTP_ADDR", "NOMAD_ADDR", "SONAR_HOST_URL", "VAULT_ADDR", "VAULT_AGENT_ADDR"], Address),
     // Where prompts are recorded, and models come from.

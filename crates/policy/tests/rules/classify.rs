@@ -211,6 +211,14 @@ fn what_runs_while_a_prompt_is_read_is_found() {
         "See !$ARGUMENTS{evil}",
         "See @{/home/me/.ssh/id_rsa}",
         "```!\nevil\n```\n",
+        // Without arguments, these are the same.
+        "```$ARGUMENTS!\nevil\n```\n",
+        "```$1!\nevil\n```\n",
+        "```$ARGUMENTS[0]!\nevil\n```\n",
+        "```${CLAUDE_SESSION_ID}!\nevil\n```\n",
+        "`$1``$name$2!\nevil\n```\n",
+        "```$$1ARGUMENTS!\nevil\n```\n",
+        "/$1/ turbo-all\n",
         "---js\n{ name: require('evil') }\n---\n",
         "---javascript\n---\n",
         "--- js\n---\n",
@@ -234,9 +242,29 @@ fn what_runs_while_a_prompt_is_read_is_found() {
         "---  \nname: a\n---  \n",
         "Text\n\n---\n\n```sh\necho hello!\n```\n",
         "---\ndescription: b\nmode: subagent\ntemperature: 0.1\n---\n",
+        "Write `$1` for $ARGUMENTS: it costs $5!\n\n```sh\necho \"$HOME\"! ${x}\n```\n",
     ] {
         assert_eq!(file(path, content), None, "{content:?}");
     }
+}
+
+#[test]
+fn a_prompt_that_agents_decode_in_different_ways_is_unreadable() {
+    let prompt = |content: &[u8]| classify(Path::new(".claude/skills/a/SKILL.md"), FILE, content);
+    let text = "See !`evil`";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Text });
+    for content in [
+        [b"\xff\xfe".as_slice(), &little].concat(),
+        [b"\xfe\xff".as_slice(), &big].concat(),
+        little,
+        big,
+        b"See !\0`evil`".to_vec(),
+    ] {
+        assert_eq!(prompt(&content), unreadable, "{content:?}");
+    }
+    assert_eq!(prompt("\u{feff}Gr\u{fc}\u{df}e \u{2014} \u{5c64}\n".as_bytes()), None);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use policy::classify::{EntryType, Reason, classify, parts};
+use policy::classify::{EntryType, FileFormat, Reason, classify, parts};
+
+use crate::classify::file;
 
 /// Returns the names of the variables that matter.
 fn names(text: &str) -> Vec<String> {
@@ -48,11 +50,14 @@ fn ordinary_variables_pass() {
         // Names within values.
         "JAVA=x\nA_OPTS=\"-Dx=y PATH=x HTTP_PROXY=y\"\nMY_DIRS=${PATH}:/x\nTEXT='set HOME: there'\nURL=https://x.example/?https_proxy=y\n",
         "JSON={\"PATH\": \"x\", \"HOME\":\"y\"}\nOTHER='{\"PATH\": \"x\", \"HOME\": \"y\"}'\nWHY=it is # PATH=x\n",
+        // Comments, which some readers take for more of the value.
+        "EDITOR=vim # my editor, for now (not nano)\nMISE_NODE_VERSION=22 # long-term support.\nOPENAI_BASE_URL=http://localhost:1/v1 # local\n",
+        "CC=gcc ## the default\nPORT=1 # see https://example.org -x\nOPENAI_API_KEY=x # of https://example.org/keys\n",
         // Numbers and switches.
         "LITELLM_HOST=0\nPIP_NO_CACHE_DIR=1\nCGO_ENABLED=0\nGIT_TRACE=1\nCARGO_INCREMENTAL=0\nBUNDLE_DEPLOYMENT=true\nANSIBLE_NOCOWS=True\nUV_LINK_MODE=copy\n",
         "BUNDLE_GEMS__EXAMPLE__COM=user:pass\nCARGO_TERM_COLOR=always\nYARN_VERSION=4.0.0\nPIP_VERSION=25.0\nUV_VERSION=0.5.1\n",
         // Programs that run nothing of what they are given.
-        "EDITOR=\"code --wait\"\nVISUAL=/usr/bin/vim\nGIT_PAGER='less -FRX'\nLESS=-FRX\nBROWSER=\"google chrome\"\nCC=clang-18\nRUSTC_WRAPPER=sccache\n",
+        "EDITOR=\"code --wait\"\nVISUAL=/usr/bin/vim\nGIT_PAGER='less -FRX'\nMANPAGER=\"bat -p\"\nPAGER=cat\nCARGO_PROFILE_DEV_DEBUG=0\nCARGO_PROFILE_RELEASE_LTO=thin\nLESS=-FRX\nBROWSER=\"google chrome\"\nCC=clang-18\nRUSTC_WRAPPER=sccache\n",
         "PUPPETEER_EXECUTABLE_PATH=/usr/bin/chromium-browser\nES_JAVA_OPTS=-Xms512m -Xmx512m\nJAVA_OPTS=\"-XX:MaxRAMPercentage=75 -Dspring.profiles.active=dev\"\n",
         "PYTHONUNBUFFERED=1\nPYTHONWARNINGS=ignore::DeprecationWarning\nTMPDIR=/tmp\nMPLBACKEND=Agg\nDJANGO_SETTINGS_MODULE=app.settings\nFLASK_APP=app.py\n",
         "AIDER_MODEL=openrouter/deepseek/deepseek-r1\nAIDER_OPENAI_API_KEY=sk-a/b+c=\nCODEX_API_KEY=\"a:b\"\n",
@@ -185,6 +190,21 @@ fn a_plain_word_is_found_where_it_is_a_file_or_a_program_that_runs_its_input() {
         "BROWSER=sh",
         "EDITOR=\"vim -c !evil\"",
         "PAGER=\"less -kevil\"",
+        "EDITOR=vim # -c !./x",
+        "EDITOR=vim\t# -c !evil",
+        "EDITOR=vim # why # -c !evil",
+        "BROWSER=firefox #:./x %s",
+        "MISE_NODE_VERSION=20 # path:./evil",
+        "MISE_NODE_VERSION=20 # path:evil",
+        "NODE_OPTIONS=--no-warnings # --require=evil",
+        "PAGER=\"less gem\"",
+        "PAGER=\"ov -e gem i mine\"",
+        "GIT_PAGER=\"ov -e wine mine\"",
+        "GIT_PAGER=\"bat -m\"",
+        "CARGO_PROFILE_DEV_RUSTFLAGS=-Clinker=evil",
+        "CARGO_PROFILE_DEV_PACKAGE_X_RUSTFLAGS=-Clinker=evil",
+        "CARGO_PROFILE_DEV_CODEGEN_BACKEND=evil",
+        "CARGO_UNSTABLE_PROFILE_RUSTFLAGS=true",
         "LESS=+!evil",
         "LESS=-oevil",
         "SHELL=evil",
@@ -203,6 +223,74 @@ fn a_plain_word_is_found_where_it_is_a_file_or_a_program_that_runs_its_input() {
     ] {
         assert_eq!(names(text).len(), 1, "{text:?}");
     }
+}
+
+#[test]
+fn an_option_of_an_editor_is_harmless_for_that_editor_alone() {
+    for value in [
+        "nano -f", "kak -f", "emacs -f", "emacs -t", "emacsclient -f", "ne -t", "joe -w", "vim -t", "vim -w",
+        "nvim -w", "vi -w", "hx -w", "micro --wait", "code -f", "subl -f", "less -t", "/usr/bin/nano -f",
+        "code --wait -f",
+    ] {
+        for name in ["EDITOR", "GIT_EDITOR"] {
+            assert_eq!(names(&format!("{name}=\"{value}\"\n")), [name], "{name}={value}");
+        }
+    }
+    for value in [
+        "nano -w", "nano", "vim -f", "gvim --nofork", "emacs -nw", "emacsclient -t", "code --wait",
+        "subl -n -w", "/usr/bin/mate -w", "hx", "zed --wait", "idea --wait",
+    ] {
+        for name in ["EDITOR", "GIT_EDITOR"] {
+            assert_eq!(names(&format!("{name}=\"{value}\"\n")), [""; 0], "{name}={value}");
+        }
+    }
+}
+
+#[test]
+fn an_address_without_its_two_slashes_is_found() {
+    for address in [
+        "https:/evil.example/v1", "https:/evil/v1", "HTTPS:/evil.example", "http:", "https:///evil.example",
+        // A number is a host.
+        "https:16843009/v1", "wss:16843009", "socks5:16843009", "http:/1.1.1.1",
+        // What follows the first colon is the host to some, what follows the slashes to others.
+        "http:evil.example://localhost/", "evil.example/://localhost", "evil.example://localhost",
+        "://localhost", "localhost:", "[::1]80",
+    ] {
+        for name in ["LANGSMITH_ENDPOINT", "OLLAMA_HOST", "HTTP_PROXY", "X_BASE_URL"] {
+            assert_eq!(names(&format!("{name}={address}\n")), [name], "{name}={address}");
+        }
+    }
+    for address in [
+        "https://localhost/v1", "HTTP://localhost:/", "localhost:8080/x", "http://[::1]:80/",
+        "socks5h://localhost:1",
+    ] {
+        for name in ["LANGSMITH_ENDPOINT", "OLLAMA_HOST", "HTTP_PROXY", "X_BASE_URL"] {
+            assert_eq!(names(&format!("{name}={address}\n")), [""; 0], "{name}={address}");
+        }
+    }
+    assert_eq!(
+        names("X_BASE_URL=api:8080/v1\nMLFLOW_TRACKING_URI=postgresql+psycopg2://db/mlflow\n"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_version_that_may_be_a_directory_is_found() {
+    for name in [
+        "MISE_NODE_VERSION", "ASDF_NODEJS_VERSION", "POETRY_VERSION", "UV_VERSION", "PIP_VERSION",
+        "YARN_VERSION", "RENV_VERSION", "PYENV_VERSION", "RBENV_VERSION",
+    ] {
+        for value in [
+            "path:./ev", "../../ev", "./ev", "/ev", "ref:main", "22 path:./ev", "git+https://evil.example/x",
+            "$X",
+        ] {
+            assert_eq!(names(&format!("{name}={value}\n")), [name], "{name}={value}");
+        }
+        for value in ["22", "3.12.1", "3.12 3.13", "\"lts\"", "temurin-21.0.4+7", "system", ""] {
+            assert_eq!(names(&format!("{name}={value}\n")), [""; 0], "{name}={value}");
+        }
+    }
+    assert_eq!(names("APP_VERSION=path:./x\nNODE_VERSION=lts/iron\n"), [""; 0]);
 }
 
 #[test]
@@ -235,10 +323,48 @@ fn what_a_shell_would_run_is_found() {
         ("A=`\n./evil\n`", "A"),
         ("A=$\\\n(./evil)", "A"),
         ("A='\n# '$(./evil)", "$(…)"),
+        // Within backticks, or in place of a name.
+        ("A=`$(sh<x)`", "A"),
+        ("A=`sh<x`", "A"),
+        ("A=`{sh,x}`", "A"),
+        ("A=`sh\tx`", "A"),
+        ("$(id) A='x'", "$(…)"),
+        ("`id`=x", "$(…)"),
+        // After a colon, where some readers take another value than others.
+        ("B: $(id > /tmp/p) C='x'", "$(…)"),
+        ("B: $(id)", "$(…)"),
+        // Single quotes within double ones, and what shells take for such in some ways.
+        ("A=\"x\nB='$(id)'\n\"", "B"),
+        ("A=x\"y\nB='$(id)'\n\"", "B"),
+        ("A: \"x\nB: '$(id)'\n\"", "$(…)"),
+        ("A=$'\\'\"'\nx \"\nB='$(id)'\n\"", "B"),
+        ("A=$'\\'\"'\nx \"\n# $(id)\n\"", "$(…)"),
+        ("cat <<E\nB='$(id)'\nE", "B"),
     ] {
         assert_eq!(names(text), [name], "{text:?}");
     }
-    assert_eq!(names("# `x` $(y)\nA=`x`\n"), [""; 0]);
+    for text in [
+        "# `x` $(y)\nA=`x`\nB=``\n",
+        "A=\"x\ny\"\nexport B='$(not run) `nor this`'\nC: '$(nor this)'\n",
+        "A='x\ny'\nB='$(not run)'\n# it's\nC='$(not run)'\n",
+    ] {
+        assert_eq!(names(text), [""; 0], "{text:?}");
+    }
+}
+
+#[test]
+fn what_a_shell_leaves_out_hides_no_name() {
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Text });
+    for text in ["A=$\0(id)", "L\0D_PRELOAD=./evil.so", "A=1\n\0"] {
+        assert_eq!(file(".env", text), unreadable, "{text:?}");
+        assert_eq!(parts_of(text), [[0; 0]; 0], "{text:?}");
+    }
+    for text in
+        ["LD_\\\nPRELOAD=./evil.so", "export LD_\\\r\nPRELOAD=./evil.so", "A=1; LD_\\\nPRELOAD=./evil.so"]
+    {
+        assert_eq!(names(text), ["LD_PRELOAD"], "{text:?}");
+    }
+    assert_eq!(names("A=a\\\nB=b\n# c:\\\nC='c\\\nd'\n"), [""; 0]);
 }
 
 #[test]

@@ -36,14 +36,22 @@ macro_rules! modules {
 }
 
 const MODULES: &[Example] = modules![
-    "readline", "rlcompleter", "_pyrepl", "_colorize", "_wmi", "_curses", "_struct", "nt", "_winapi",
-    "msvcrt", "winreg", "_weakrefset", "_typing", "_ssl", "_posixsubprocess", "storemagic", "astroid",
-    "ctags", "stack_data", "executing", "pure_eval", "asttokens", "_queue", "_random", "_statistics",
-    "_uuid", "unicodedata", "binascii", "fcntl", "termios", "pyexpat", "sitecustomize", "usercustomize",
+    "ensurepip", "pip", "pipx", "twine", "venv", "virtualenv", "readline", "rlcompleter", "_pyrepl",
+    "_colorize", "_wmi", "_curses", "_struct", "nt", "_winapi", "msvcrt", "winreg", "_weakrefset", "_typing",
+    "_ssl", "_posixsubprocess", "storemagic", "astroid", "ctags", "stack_data", "executing", "pure_eval",
+    "asttokens", "_queue", "_random", "_statistics", "_uuid", "unicodedata", "binascii", "fcntl", "termios",
+    "pyexpat", "sitecustomize", "usercustomize",
 ];
 
 const EXAMPLES: &[Example] = &[
     // Git, and what runs at a commit.
+    (
+        ".git/annex/journal/remote.log",
+        ".git/annex/journal/remote.log",
+        "0-1 autoenable=true externaltype=x/run type=external",
+        "0-1 autoenable=true externaltype=rclone type=external",
+    ),
+    (".gitattributes", ".gitattributes", "* annex.backend=Xa/run", "* annex.backend=SHA256E text=auto"),
     (".git/branches", ".git/branches/a/b", "../hid", "\n"),
     (".git/commondir", ".git/commondir", "../evil", ""),
     (".git/config", ".git/config", "[core]\npager = evil", "[core]\nbare = false"),
@@ -58,6 +66,8 @@ const EXAMPLES: &[Example] = &[
     (".git/remotes", ".git/remotes/origin", "URL: ../hid", "\n"),
     (".git/remotes", ".git/modules/name/remotes/refs/x", "URL: ../hid", ""),
     (".git/sequencer", ".git/sequencer/todo", "exec evil", "pick 0494aea"),
+    (".git/svn/.caches", ".git/svn/.caches/lookup_svn_merge.db", "pst0evil", ""),
+    (".git/svn/.caches", ".git/svn/.caches/lookup_svn_merge.yaml", "--- !!perl/hash:Evil {}", ""),
     (".config/git", ".config/git/config", "[core]\npager = evil", "[user]\nname = A"),
     (".gitconfig", ".gitconfig", "[core]\npager = evil", "[user]\nname = A"),
     (".gitmodules", ".gitmodules", "[submodule \"s\"]\nupdate = !evil", "[submodule \"s\"]\npath = s"),
@@ -87,6 +97,8 @@ const EXAMPLES: &[Example] = &[
     (".overcommit.yml", ".overcommit.yml", "PreCommit:", ""),
     (".lefthook", ".lefthook/pre-commit/evil.sh", "evil", ""),
     (".lefthook-local", ".lefthook-local/pre-commit/evil.sh", "evil", ""),
+    (".config/lefthook", ".config/lefthook/pre-commit/check.sh", "evil", ""),
+    (".config/lefthook-local", ".config/lefthook-local/pre-commit/check.sh", "evil", ""),
     ("lefthook.yml", "lefthook.yml", "pre-commit:", ""),
     ("lefthook.yaml", "lefthook.yaml", "pre-commit:", ""),
     ("lefthook.toml", "lefthook.toml", "[pre-commit]", ""),
@@ -289,6 +301,12 @@ const EXAMPLES: &[Example] = &[
         ".idea/of-tomorrow.xml",
         "<project><component\n  name='RunsWhatever'/></project>",
         r#"<?xml version="1.0" encoding="UTF-8"?><module><component name="NewModuleRootManager"/></module>"#,
+    ),
+    (
+        ".run",
+        ".run/Tests.run.xml",
+        r#"<component name="ProjectRunConfigurationManager"><configuration name="Tests" type="ShConfigurationType"/></component>"#,
+        r#"<component name="ProjectModuleManager"></component>"#,
     ),
     (
         "*.iml",

@@ -4,7 +4,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::{FileFormat, Reason, Reference, classify, redirected, references, submodules};
+use policy::classify::{
+    FileFormat, Reason, Reference, beyond_prefix, classify, leads_from_anywhere, redirected, references,
+    submodules,
+};
 
 use crate::classify::{FILE, file};
 
@@ -109,6 +112,10 @@ fn every_setting_of_git_that_runs_something_is_found() {
         ("[core]\nexcludesFile = x", "core.excludesfile"),
         ("[extensions]\nrefStorage = files:///x", "extensions.refstorage"),
         ("[filter \"lfs\"]\nclean = git-lfs clean -- %f && evil", "filter.lfs.clean"),
+        // By these, git-annex runs what a branch and attributes name.
+        ("[filter \"annex\"]\nprocess = git-annex filter-process", "filter.annex.process"),
+        ("[filter \"annex\"]\nclean = git-annex smudge --clean -- %f", "filter.annex.clean"),
+        ("[filter \"annex\"]\nsmudge = git-annex smudge -- %f", "filter.annex.smudge"),
         ("[git-town]\nbrowser = ./evil", "git-town.browser"),
         ("[svn-remote \"svn\"]\nurl = file:///w/evil", "svn-remote.svn.url"),
         ("[lfs]\nurl = https://x", "lfs.url"),
@@ -117,6 +124,7 @@ fn every_setting_of_git_that_runs_something_is_found() {
         ("[submodule \"s\"]\ngitdir = node_modules/evil", "submodule.s.gitdir"),
         ("[submodule \"s\"]\ngitdir = .git/modules/../../evil", "submodule.s.gitdir"),
         ("[gitflow \"path\"]\nhooks = /workspace/evil", "gitflow.path.hooks"),
+        ("[lfs \"customtransfer.x\"]\nargs = evil", "lfs.customtransfer.x.args"),
         ("[delta]\npager = evil", "delta.pager"),
         ("[tig \"bind\"]\ngeneric = x !evil", "tig.bind.generic"),
         ("[svn]\nauthors-prog = evil", "svn.authors-prog"),
@@ -165,6 +173,12 @@ fn every_setting_of_git_that_runs_something_is_found() {
         ("[gc]\nrepackFilterTo = x", "gc.repackfilterto"),
         ("[user]\nsigningKey = x", "user.signingkey"),
         ("[user]\nname = \"a\\nb\"", "user.name"),
+        ("[user]\nname = $(./e)", "user.name"),
+        ("[user]\nname = \"$ ( . / e )\"", "user.name"),
+        ("[user]\nname = \"$a (b ./e )\"", "user.name"),
+        ("[author]\nname = \"${x@P}\"", "author.name"),
+        ("[committer]\nname = \"a `e`\"", "committer.name"),
+        ("[user]\nemail = \"\\\\044(./e)\"", "user.email"),
         ("[sendemail]\nto = a@b", "sendemail.to"),
         ("[bugtraq]\nurl = https://x/%BUGID%", "bugtraq.url"),
         ("[http]\nextraHeader = x", "http.extraheader"),
@@ -207,6 +221,8 @@ fn settings_of_git_that_run_nothing_pass() {
         "[color]\npager = true\nui = auto\n[color \"diff\"]\nmeta = bold #ff00ff\n",
         "[user]\nname = A \\\n  pager = evil\n",
         "[user]\nname = \"[core] pager = evil\"\n",
+        "[user]\nname = Jane (JD) Doe {x}\nemail = ja$e@example.org\n",
+        "[user]\nname = \"CORP\\\\jane\"\n[author]\nname = Cash (JC) $\n",
         "[submodule \"s\"]\nupdate = merge\n",
         "[push]\ndefault = current\n[pull]\nrebase = merges\n[rerere]\nenabled = true\n",
         "[gc]\nauto = 0\npruneExpire = 2.weeks.ago\nreflogExpire = never\n[pack]\nwindowMemory = 100m\n",
@@ -224,7 +240,7 @@ fn settings_of_git_that_run_nothing_pass() {
         // What tools write: git-lfs, git-annex, git-flow, editors, forges, and git's own maintenance.
         "[lfs]\n\trepositoryformatversion = 0\n[lfs \"https://x/info/lfs\"]\n\taccess = basic\n\tlocksverify = true\n",
         "[filter \"lfs\"]\n\trequired = true\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n",
-        "[annex]\n\tuuid = 0-1\n\tversion = 10\n[filter \"annex\"]\n\tsmudge = git-annex smudge -- %f\n\tclean = git-annex smudge --clean -- %f\n[remote \"origin\"]\n\tannex-uuid = 0-2\n\tannex-ignore = false\n",
+        "[annex]\n\tuuid = 0-1\n\tversion = 10\n[remote \"origin\"]\n\tannex-uuid = 0-2\n\tannex-ignore = false\n",
         "[gitflow \"branch\"]\nmaster = main\n[gitflow \"prefix\"]\nfeature = feature/\nversiontag =\n[gitflow \"path\"]\nhooks = /workspace/.git/hooks\n",
         "[git-town-branch \"x\"]\n\tparent = main\n",
         "[gitflow]\n\tversion = 1.0\n[gitflow \"branch.main\"]\n\ttype = base\n",
@@ -381,6 +397,60 @@ fn what_a_configuration_of_git_names_is_known() {
                 .map(program)
                 .into(),
         ),
+        // What takes its commands from a file of a fixed name, also as the command of a shell.
+        (
+            "[filter \"nb\"]\nclean = make -s nbclean\n",
+            vec![program("GNUmakefile"), program("makefile"), program("Makefile"), file("nbclean")],
+        ),
+        ("[filter \"nb\"]\nclean = sh -c 'nox -s clean'\n", vec![program("noxfile.py"), file("clean")]),
+        (
+            "[filter \"nb\"]\nclean = pnpm run -s clean\n",
+            ["package.json", "package.yaml", "package.json5"]
+                .map(program)
+                .into_iter()
+                .chain([file("clean")])
+                .collect(),
+        ),
+        ("[filter \"nb\"]\nclean = makeshift nbclean\n", vec![file("nbclean")]),
+        ("[filter \"nb\"]\nclean = makeshift --nbclean\n", vec![]),
+        // What an interpreter loads, by an option and in its text.
+        (
+            "[filter \"x\"]\nclean = ruby -r./tools/strip -e run\n",
+            ["./tools/strip", "-r./tools/strip", "./tools/strip.rb", "./tools/strip.so"].map(program).into(),
+        ),
+        (
+            "[filter \"x\"]\nclean = \"node -e 'require(\\\"./tools/q\\\")'\"\n",
+            ["require(\"./tools/q\")", "./tools/q", "./tools/q.js", "./tools/q.node"].map(program).into(),
+        ),
+        (
+            "[filter \"x\"]\nclean = python3 -c 'import tools.conv, one'\n",
+            [
+                "import tools.conv, one", "tools.conv,", "tools/conv.py", "tools/conv/__init__.py",
+                "tools/conv/__main__.py", "one.py", "one/__init__.py", "one/__main__.py",
+            ]
+            .map(program)
+            .into(),
+        ),
+        // Lists of keys, which no shell takes apart.
+        ("[gpg \"ssh\"]\nallowedSignersFile = \"my signers\"\n", vec![file("my signers")]),
+        (
+            "[http]\nsslCAInfo = ca.pem\nproxySSLCAInfo = p.pem\nsslVerify = true\n[http \"https://x\"]\nsslCAPath = certs\n",
+            vec![file("ca.pem"), file("p.pem"), program("certs")],
+        ),
+        (
+            "[sendemail]\naliasesFile = .aliases\nsmtpSSLCertPath = certs/x.pem\nto = a\n",
+            vec![file(".aliases"), program("certs/x.pem")],
+        ),
+        ("[gpg \"ssh\"]\nrevocationFile = keys/revoked\n", vec![file("keys/revoked")]),
+        ("[gpg]\nformat = ssh\n", vec![]),
+        // The program of a transfer, and what it is given, which may stand before it or in another configuration.
+        (
+            "[lfs \"customtransfer.x\"]\nargs = -u tools/xfer.py\npath = python3\n",
+            vec![program("tools/xfer.py")],
+        ),
+        ("[lfs \"customtransfer.x\"]\npath = python3\nargs = xfer\n", vec![program("xfer")]),
+        ("[lfs \"customtransfer.x\"]\nargs = xfer\n", vec![program("xfer")]),
+        ("[lfs \"customtransfer.x\"]\npath = transfer\nargs = now\n", vec![file("now")]),
         ("[remote \"origin\"]\n\turl = ../origin.git\n", vec![repository("../origin.git")]),
         // The name of a remote without a URL is a path, too.
         ("[remote \"a\"]\npushurl = file:///srv/a\n", vec![repository("/srv/a"), repository("a")]),
@@ -454,6 +524,37 @@ fn a_submodule_is_named_as_git_takes_its_name() {
         assert_eq!(named(name), [PathBuf::from("a/b")], "{name}");
     }
     assert_eq!(named("a/../b"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_leads_out_of_where_git_is_installed_may_lead_anywhere() {
+    for (path, beyond) in [
+        ("%(prefix)/../home/u/p/hooks", Some("home/u/p/hooks")),
+        ("%(prefix)/../../home/u/p/x/../hooks", Some("home/u/p/x/../hooks")),
+        ("%(prefix)/share/../../srv/hooks", Some("srv/hooks")),
+        ("%(prefix)//./../x", Some("x")),
+        ("%(prefix)/share/../hooks", None),
+        ("%(prefix)/etc/gitconfig", None),
+        ("%(prefixes)/../x", None),
+        ("x/%(prefix)/../y", None),
+        ("/usr/../x", None),
+    ] {
+        assert_eq!(beyond_prefix(Path::new(path)), beyond.map(PathBuf::from), "{path}");
+    }
+    let hooks = "%(prefix)/../home/u/p/hooks";
+    for (config, named) in [
+        (format!("[core]\n\thooksPath = {hooks}\n"), Reference::Hooks(hooks.into())),
+        (format!("[core]\n\thooksPath = :(optional){hooks}\n"), Reference::Hooks(hooks.into())),
+        (format!("[include]\n\tpath = {hooks}\n"), Reference::Configuration(hooks.into())),
+        (format!("[core]\n\taskPass = {hooks}\n"), Reference::Program(hooks.into())),
+        // A name like others.
+        ("[core]\n\thooksPath = %hooks\n".to_owned(), Reference::Hooks("%hooks".into())),
+    ] {
+        assert_eq!(references(config.as_bytes()), [named], "{config}");
+    }
+    // It is no path that depends on where git is called.
+    let bare = |hooks: &str| format!("[core]\n\tbare = true\n\thooksPath = {hooks}\n").into_bytes();
+    assert!(!leads_from_anywhere(&bare(hooks)) && leads_from_anywhere(&bare("hooks")));
 }
 
 #[test]

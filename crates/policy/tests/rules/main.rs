@@ -6,6 +6,7 @@ mod env;
 mod examples;
 mod examples_of_linters;
 mod examples_of_tools;
+mod git_commands;
 mod git_config;
 mod limits;
 mod network;

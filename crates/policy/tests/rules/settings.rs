@@ -149,6 +149,49 @@ fn a_value_of_yaml_that_goes_on_in_another_line_is_found() {
 }
 
 #[test]
+fn a_tag_or_an_anchor_of_yaml_is_found_however_it_is_written() {
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Yaml });
+    let call = "python/object/apply:os.system [\"id\"]";
+    for content in [
+        // A tag may be encoded, and have no letters in front.
+        format!("format: !!%70{}", &call[1..]),
+        format!("format: !<tag:yaml.org,2002:{}", call.replacen(' ', "> ", 1)),
+        format!("format: !_!{call}"),
+        format!("format: !-x {call}"),
+        "format: ! x".to_owned(),
+        "format: &_a x\nmarkup: *_a".to_owned(),
+        "format: &-a x".to_owned(),
+        "format: &\u{fc} x".to_owned(),
+        // Where a value may begin.
+        format!("format:\n  !!%70{}", &call[1..]),
+        format!("format:\n  - - !!%70{}", &call[1..]),
+        format!("format:\n  ? !!%70{}", &call[1..]),
+        format!("format: {{\"x\":!!{call}}}"),
+        format!("format: {{?!!{call}: x}}"),
+        format!("format: [\"x\",!!%70{}]", &call[1..]),
+        format!("format: ['it''s', !!%70{}]", &call[1..]),
+        format!("format: [\"\\\"\", !!%70{}]", &call[1..]),
+        format!("format:\n  a: \"b\n    \", !!%70{}", &call[1..]),
+        // A quote in plain text, which is a key.
+        "format:\n  - a, \"b: &_a c\"".to_owned(),
+        "format:\n  - a [ \"b: &_a c\"".to_owned(),
+        "format:\n  - [a:\"b, !!%70ython/name:x \"]".to_owned(),
+    ] {
+        assert_eq!(file(".cmake-format.yaml", &content), unreadable, "{content}");
+    }
+    for content in [
+        "format: a & b, & c != d! && e",
+        "format: \"!x, &y: !z\"",
+        "format: ['!x, &y', \"a: !b\"]",
+        "format:\n  - '!**/test/**, !x'\n  - \"&a\"",
+        "format:\n  a: \"it's, !x\"\n  b: 'it''s, !y'",
+        "format:\n  a: R&D-x!",
+    ] {
+        assert_eq!(file(".cmake-format.yaml", content), None, "{content}");
+    }
+}
+
+#[test]
 fn toml_whose_lines_readers_end_differently_is_unreadable() {
     for end in ["\u{2028}", "\u{2029}", "\u{85}"] {
         let content = format!("# x{end}preload = ['./evil.ts']\n");
@@ -194,5 +237,60 @@ fn what_projects_have_in_their_settings_passes() {
         ("bunfig.toml", "[test]\ncoverage = true\ncoverageThreshold = 0.9\n"),
     ] {
         assert_eq!(file(path, content), None, "{path}: {content}");
+    }
+}
+
+#[test]
+fn a_key_of_lines_that_its_reader_reads_in_another_way_is_found_indented_too() {
+    for (path, content) in [
+        // White space that one reader strips and another keeps.
+        (".importlinter", "[importlinter]\n contract_types\u{3000}=\n  x: tools.evil.X\n"),
+        (".importlinter", "[importlinter]\n root_package = a\n \u{a0}contract_types =\n  x: tools.evil.X\n"),
+        (".importlinter", "[importlinter]\n\u{2003}contract_types = x: tools.evil.X\n"),
+        // A key in quotes.
+        (".vale.ini", "[*.xml]\n  \"Transform\" = x.xsl\n"),
+        (".vale.ini", "[*.xml]\n\t`Transform`: x.xsl\n"),
+        (".vale.ini", "[*.xml]\n  \"\"\"Transform\"\"\" = x.xsl\n"),
+        (".vale", "[*.xml]\n  \"Transform\" = x.xsl\n"),
+        (".perlcriticrc", "[Documentation::PodSpelling]\n  \"spell_command\" = evil\n"),
+        // A setting beside the name of a section.
+        (".perlcriticrc", "[Documentation::PodSpelling] spell_command = evil #]\n"),
+    ] {
+        assert!(file(path, content).is_some(), "{path}: {content:?}");
+    }
+    for (path, content) in [
+        (
+            ".importlinter",
+            "# \u{5c64}\u{3000}x\n[importlinter]\nroot_packages =\n    a\n    b\n\n[importlinter:contract:1]\nlayers =\n    (a.high)\n    \
+             a.left | a.right\n    a.one : a.two\nignore_imports =\n    a.* -> b.**\n",
+        ),
+        (".importlinter", "[importlinter]\n  root_package = a\n  include_external_packages = True\n"),
+        (".vale.ini", "[[a-c]*.md]\n  BasedOnStyles = Vale\n  TokenIgnores = (\"a\":b)\n"),
+        (".perlcriticrc", "[-Documentation::PodSpelling]\n[Perl::X]\n    stop_words = a b\n"),
+    ] {
+        assert_eq!(file(path, content), None, "{path}: {content:?}");
+    }
+}
+
+#[test]
+fn what_datalad_obeys_is_found_however_git_reads_it() {
+    for content in [
+        "[datalad \"procedures.X\"]call-format=python3 zz.py #]\n",
+        "[datalad \"locations\"]\n\tdataset-procedures = tools\n",
+        "[datalad \"locations\"]\n\tsystem-procedures = tools\n",
+        "[DataLad.procedures.x] Call-Format = evil\n",
+        "[datalad \"dataset\"]\n\tid = x\n[datalad \"containers.x\"]\n\tcmdexec = evil\n",
+        "[datalad \"dataset\"] id = a/b\n",
+        "[datalad \"x.dataset\"]\n\tid = x\n",
+        "[datalad \"dataset\"\n\tid = x\n",
+    ] {
+        assert!(file(".datalad/config", content).is_some(), "{content:?}");
+    }
+    for content in [
+        "[datalad \"dataset\"]id=7f1ca5a2-0c1e-11ef-8c3b-0242ac110002 #]\n",
+        "# x\n[datalad \"metadata\"]\n\tnativetype = bids\n\tnativetype = \"xmp\"\n",
+        "",
+    ] {
+        assert_eq!(file(".datalad/config", content), None, "{content:?}");
     }
 }

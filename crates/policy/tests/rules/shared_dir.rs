@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use policy::plan::BoundaryMode;
 use policy::rules::shared_dir::{
@@ -19,7 +19,7 @@ fn candidate<'a>(given: &'a str, resolved: &'a str) -> ShareCandidate<'a> {
 }
 
 fn caller<'a>(uid: u32, homes: &'a [&'a Path]) -> Caller<'a> {
-    Caller { uid, homes, allowed_root: None }
+    Caller { uid, homes, other_homes: &[], allowed_root: None }
 }
 
 fn user(given: &str, resolved: &str) -> Result<(), ShareRefusal> {
@@ -31,7 +31,8 @@ fn root(path: &str) -> Result<(), ShareRefusal> {
 }
 
 fn within(allowed_root: &str, given: &str, resolved: &str) -> Result<(), ShareRefusal> {
-    let caller = Caller { uid: USER, homes: &[], allowed_root: Some(Path::new(allowed_root)) };
+    let caller =
+        Caller { uid: USER, homes: &[], other_homes: &[], allowed_root: Some(Path::new(allowed_root)) };
     validate(&candidate(given, resolved), &caller)
 }
 
@@ -101,6 +102,60 @@ fn every_spelling_of_the_home_counts() {
     }
     // A service may have the root for its home; that makes nothing else a home.
     assert_eq!(validate(&candidate("/workspace", "/workspace"), &caller(USER, &[Path::new("/")])), Ok(()));
+}
+
+/// Root, which knows the homes of all users.
+fn root_among(homes: &[&str], path: &str) -> Result<(), ShareRule> {
+    let other_homes: Vec<PathBuf> = homes.iter().map(PathBuf::from).collect();
+    let own = [Path::new("/root")];
+    let caller = Caller { other_homes: &other_homes, ..caller(0, &own) };
+    validate(&candidate(path, path), &caller).map_err(|refusal| refusal.rule)
+}
+
+#[test]
+fn homes_of_other_users_are_refused_wherever_they_lie() {
+    let homes = ["/srv/people/v"];
+    assert_eq!(root_among(&homes, "/srv/people/v"), Err(ShareRule::SomeHome));
+    assert_eq!(
+        root_among(&homes, "/srv/people"),
+        Err(ShareRule::AboveSomeHome { home: "/srv/people/v".into() })
+    );
+    // Of a home right below `/home` nobody needs to know.
+    for home in ["/srv/people/v", "/home/v"] {
+        for name in [".config", ".local", ".local/share", ".cargo"] {
+            let path = format!("{home}/{name}");
+            let rule = root_among(&homes, &path).expect_err(&path);
+            assert!(matches!(rule, ShareRule::HoldsCredentials { .. }), "{path}: {rule}");
+        }
+        let path = format!("{home}/.ssh");
+        assert!(matches!(root_among(&homes, &path), Err(ShareRule::Credentials { .. })), "{path}");
+        for name in ["project", ".config/mine", ".local/bin", ".local/share/mine"] {
+            let path = format!("{home}/{name}");
+            assert_eq!(root_among(&homes, &path), Ok(()), "{path}");
+        }
+    }
+    for path in ["/srv/people/v2", "/srv/other"] {
+        assert_eq!(root_among(&homes, path), Ok(()), "{path}");
+    }
+    // The control: of what is no home, nothing is known.
+    assert_eq!(root_among(&[], "/srv/people/v"), Ok(()));
+    assert_eq!(root_among(&[], "/srv/people/v/.local"), Ok(()));
+}
+
+#[test]
+fn homes_of_users_of_the_system_refuse_no_work() {
+    let homes = [
+        "/", "//", "", "nonexistent", "/nonexistent", "/bin", "/dev", "/usr/sbin", "/var/lib/x", "/var/www",
+        "/run/sshd", "/proc", "/root",
+    ];
+    for path in ["/srv/project", "/opt/x", "/home/v/project", "/root/project", "/var/tmp/x", "/workspace"] {
+        assert_eq!(root_among(&homes, path), Ok(()), "{path}");
+    }
+    // One that many share is refused itself already.
+    for home in ["/srv", "/tmp", "/opt"] {
+        assert_eq!(root_among(&[home], &format!("{home}/project")), Ok(()), "{home}");
+    }
+    assert_eq!(root_among(&["/var/tmp/v"], "/var/tmp/v"), Err(ShareRule::SomeHome));
 }
 
 #[test]

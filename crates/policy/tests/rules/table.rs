@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use policy::classify::{EntryType, Reason, classify, concerns};
+use policy::classify::{EntryType, Reason, Reference, classify, concerns, references};
 use policy::protect::Protected;
 use policy::protect::table::{GROUPS, Treatment, built_in, is_known, rows};
 
@@ -35,12 +36,91 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
     // Where it leads counts, which its content alone does not say.
     shown.insert(".git/objects/info/alternates");
     let all: BTreeSet<&str> = built_in().collect();
-    assert_eq!(shown, all, "each row has an example");
+    let differing: Vec<_> = shown.symmetric_difference(&all).collect();
+    assert_eq!(differing, Vec::<&&str>::new(), "each row has an example, and each example a row");
+}
+
+/// What an agent writes thousands of within each other, so that whoever follows them runs out of stack.
+const OPENINGS: &[&str] = &[
+    "[", "{", "(", "<a>", "$(", "`", "${", "{\"a\":", "[[", "- ", "\"", "\\", "!", "a(", "%(", "<!--", "{{",
+    "* ", "&a ", "? ", "$[", "$((", "@(", "!(", "a.", "a/", "../",
+];
+
+/// Files that are read in a way of their own, whatever their extension says.
+const OF_THEIR_OWN: [&str; 5] =
+    ["buildServer.json", "compile_commands.json", "compile_flags.txt", "opencode.json", "opencode.jsonc"];
+
+/// Returns what says how a file is read: its extension, or its name.
+fn reader(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name.rsplit_once('.') {
+        Some((first, extension)) if !first.is_empty() && !OF_THEIR_OWN.contains(&name) => extension,
+        _ => name,
+    }
+}
+
+#[test]
+fn nothing_is_so_deep_or_long_that_it_ends_the_process_or_holds_it_up() {
+    let mut readers = BTreeSet::new();
+    for (row, path, dangerous, harmless) in examples() {
+        let reason = file(path, dangerous);
+        assert!(reason.is_some(), "the control, {row}");
+        // The content of some is not read, and many others are read in the same way.
+        let is_read = dangerous != harmless && !matches!(reason, Some(Reason::Run { .. } | Reason::StartUp));
+        if !is_read || !readers.insert(reader(path)) {
+            continue;
+        }
+        for opening in OPENINGS {
+            let deep = opening.repeat(20_000);
+            // The classification need only return.
+            file(path, &deep);
+            for before in ['=', ' ', '\n'] {
+                if let Some((begin, end)) = dangerous.split_once(before) {
+                    file(path, &format!("{begin}{before}{deep}{end}"));
+                }
+            }
+        }
+    }
+    assert!(readers.len() > 30, "the control: {readers:?}");
+}
+
+#[test]
+fn a_version_of_dagger_counts_wherever_it_is_in_the_text() {
+    for text in [
+        r#"{"name": "x", "sdk": {"engineVersion": "path:./ev"}}"#,
+        "{\"name\": \"x\"\n// \"engineVersion\": \"path:./ev\"\n}",
+        r#"{"engineVersion": "v0.18.0", "description": "\"engineVersion\": \"path:./ev\""}"#,
+        r#"{"engineVersion": /* */ "v0.18.0"}"#,
+    ] {
+        assert!(file("dagger.json", text).is_some(), "{text}");
+    }
+    assert_eq!(file("dagger.json", r#"{"name": "x", "engineVersion" : "v0.18.0"}"#), None, "the control");
+}
+
+#[test]
+fn what_is_long_takes_no_longer_than_its_length() {
+    let start = Instant::now();
+    for opening in ["- ", "a ", "? ", "[", "  \"", "\"\" ", "a: "] {
+        for header in ["", "x: ", "description: >\n  ", "x:\n"] {
+            let long = opening.repeat((1 << 19) / opening.len());
+            file(".claude/agents/z.md", &format!("---\n{header}{long}\n---\n"));
+            let tagged = format!("---\n{header}{long}\nx: !x\n---\n");
+            assert!(file(".claude/agents/z.md", &tagged).is_some(), "{header}");
+        }
+    }
+    let arguments = "args = a\n".repeat(90_000);
+    let config = format!("[lfs \"customtransfer.a\"]\n{arguments}path = tools/x\n");
+    assert!(references(config.as_bytes()).contains(&Reference::Program("tools/x".into())));
+    // In the square of it, this would take an hour.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 #[test]
 fn the_source_of_a_module_counts_even_if_it_is_empty() {
-    for path in ["readline.py", "_pyrepl/__init__.py", "pre_commit.py", "pre_commit/__init__.py"] {
+    for path in [
+        "readline.py", "_pyrepl/__init__.py", "pre_commit.py", "pre_commit/__init__.py", "venv.py",
+        "venv/__init__.py",
+    ] {
         assert!(matches!(file(path, ""), Some(Reason::Run { .. })), "{path}: bytecode may stand in for it");
     }
     for path in ["readline.pyc", "readline.so", "_pyrepl/other.py", "readline.md"] {
@@ -117,7 +197,7 @@ fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
     // What these lead to is classified by itself.
     let may_be_one = |path: &str| {
         path.ends_with("compile_commands.json")
-            || path == ".editorconfig"
+            || matches!(path, ".editorconfig" | ".gitattributes")
             || path == ".flaskenv"
             || path.starts_with(".env")
                 && !path.starts_with(".envrc")
@@ -145,6 +225,18 @@ fn every_row_says_who_obeys_it_and_where_that_is_written() {
         assert!(!row.program.contains('|') && !row.effect.contains('|'), "{}: a cell of a table", row.path);
     }
     assert!(GROUPS.iter().all(|group| !group.rows.is_empty()));
+}
+
+#[test]
+fn what_lies_beside_a_row_is_ordinary() {
+    for path in [
+        "bin/hermit.md", "bin/hermit2", "bin/activate", "hermit", ".github/linters/.markdown-lint.yml",
+        ".github/linters/.lintr.md", "src/.lintr", "a/.project", "project", "classpath", ".classpath.md",
+        "x.rust-project.json", "hie-bios", "venv/pyvenv.cfg", "venv/bin/python",
+        "venv/lib/python3.13/site.py", "venv/bin/activate", "src/pip.py", "pip-tools.py", "build/lib/x.py",
+    ] {
+        assert_eq!(file(path, "evil"), None, "{path}");
+    }
 }
 
 #[test]
@@ -286,8 +378,8 @@ fn names_that_ordinary_tools_make_at_the_root_are_known_and_no_others() {
         assert!(is_known(Path::new(name)), "{name}");
         assert!(is_known(Path::new(&name.to_uppercase())), "{name} in capitals");
     }
-    for name in ".foorc .foo.toml .foo .vs .project .nrepl.edn .graphqlrc.ts .pre-commit .envrc.d .config/foo.toml .htaccess \
-                 .pyre_configuration .php-cs-fixer.dist.php .mypy.ini .ansible-lint .checkov.yaml .clang_complete .local .docker .sops.yaml .ignored .keeper"
+    for name in ".foorc .foo.toml .foo .vs .projects .nrepl.edn .graphqlrc.ts .pre-commit .envrc.d .config/foo.toml .htaccess \
+                 .pyre_configuration .php-cs-fixer.dist.php .mypy.ini .ansible-lint.toml .checkov.yaml .clang_complete .local .docker .sops.yaml .ignored .keeper"
         .split_whitespace()
     {
         assert!(!is_known(Path::new(name)), "{name}");

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 pub use self::classifier::Linked;
-use self::classifier::{Classifier, Watched, watched};
+use self::classifier::{Classifier, Watched, most_important_first, watched};
 use self::origin::{Attribution, Before, Facts, Time, Touched, attribute};
 use crate::boundary::detect::baseline::{Baseline, Entry, Hold, Original};
 use crate::boundary::detect::classified::Classified;
@@ -30,6 +30,7 @@ use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::host::stamp::Stamp;
 
+mod annex_programs;
 pub mod baseline;
 mod classified;
 pub mod classifier;
@@ -44,7 +45,7 @@ mod prepared;
 /// What a comparison has found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Compared {
-    /// What a program outside would obey, in the order in which it was looked at.
+    /// What a program outside would obey, in the order of what is watched.
     pub findings: Vec<Finding>,
     /// Whether there was time to look at everything.
     pub is_whole: bool,
@@ -75,8 +76,8 @@ impl Baseline {
         let root = root.as_fd();
         let clock = clock_gettime(ClockId::RealtimeCoarse);
         let mut entries = Vec::new();
-        let mut classifier = Classifier::until(Deadline::NEVER).keeping();
-        for one in watched(mounts) {
+        let mut classifier = Classifier::until(Deadline::NEVER).sharing(mounts.shared.clone()).keeping();
+        for (_, one) in most_important_first(mounts) {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
             let known = classifier.of(root, &one);
             let target = beneath::read_link(root, one.path).ok();
@@ -111,7 +112,9 @@ impl Baseline {
         };
         let links = texts(&mut mounts.all_links.iter());
         let options = texts(&mut mounts.options.iter());
+        let annex_programs = texts(&mut mounts.annex_programs.iter().map(|program| &program.path));
         let shared_elsewhere = texts(&mut mounts.shared_elsewhere.iter());
+        let shared = texts(&mut mounts.shared.iter());
         let stat = stat_root(root)?;
         Ok((
             Self {
@@ -129,7 +132,9 @@ impl Baseline {
                 dotted,
                 links,
                 options,
+                annex_programs,
                 shared_elsewhere,
+                shared,
             },
             linked,
         ))
@@ -190,33 +195,37 @@ impl Baseline {
         for path in &replaced {
             found((*path).into(), Reason::LinkReplaced, FindingOrigin::Replaced);
         }
-        let mut classifier = Classifier::until(until);
+        let mut classifier = self.classifier(until);
         let mut pointers = BTreeMap::new();
-        for one in watched(mounts) {
+        let mut looked_at = BTreeMap::new();
+        for (place, one) in most_important_first(mounts) {
             if classifier.is_out_of_time() {
                 break;
             }
-            for Finding { path, reason, origin, .. } in
-                self.findings_of(root, &one, &mounts.reach, &mut classifier)
-            {
-                if matches!(reason, Reason::MakesObeyed { .. }) {
-                    pointers.entry(path).or_insert((reason, origin));
-                    continue;
-                }
-                // What stands in the place of a link goes as a whole.
-                if !replaced.iter().any(|link| path.starts_with(link)) {
-                    found(path, reason, origin);
-                }
+            looked_at.insert(place, self.findings_of(root, &one, &mounts.reach, &mut classifier));
+        }
+        for Finding { path, reason, origin, .. } in looked_at.into_values().flatten() {
+            if matches!(reason, Reason::MakesObeyed { .. }) {
+                pointers.entry(path).or_insert((reason, origin));
+                continue;
+            }
+            // What stands in the place of a link goes as a whole.
+            if !replaced.iter().any(|link| path.starts_with(link)) {
+                found(path, reason, origin);
             }
         }
+        let mut reported: HashSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         for one in watched(mounts) {
-            let is_said = findings.iter().any(|finding| finding.path == one.path);
+            if reported.contains(one.path) {
+                continue;
+            }
             let redirected = || {
                 let by_other = self.redirected(root, &one).map(|reason| (reason, FindingOrigin::Earlier));
                 by_other.or_else(|| Some((self.redirected_beside(root, &one)?, FindingOrigin::Created)))
             };
-            if let Some((reason, origin)) = redirected().filter(|_| !is_said) {
-                let path = one.path.into();
+            if let Some((reason, origin)) = redirected() {
+                let path = one.path.to_path_buf();
+                reported.insert(path.clone());
                 findings.push(Finding { path, reason, origin, aside: None, restored: false });
             }
         }
@@ -242,6 +251,7 @@ impl Baseline {
         }
         let nested = self.nested_news(root, mounts, &findings, &mut classifier);
         findings.extend(nested);
+        findings.extend(self.new_annex_programs(root, mounts));
         // What git does not make goes as a whole.
         let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == FindingOrigin::Created;
         let whole: Vec<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
@@ -278,7 +288,11 @@ impl Baseline {
 
     /// Lists what is new at one protected path, however it came there.
     pub(crate) fn findings_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
-        self.findings_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Classifier::until(until))
+        self.findings_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut self.classifier(until))
+    }
+
+    fn classifier(&self, until: Deadline) -> Classifier {
+        Classifier::until(until).sharing(self.shared.iter().map(PathBuf::from).collect())
     }
 
     /// Returns whether a configuration of git that the host has replaced leads elsewhere than before: the agent may have written it.

@@ -37,10 +37,10 @@ pub(crate) enum HideQuery<'a> {
 pub(crate) struct HideSearch {
     /// Files and directories. A directory stands for all that is in it.
     pub(crate) hidden: Vec<HiddenPath>,
-    /// Those that are hidden for where they lie: in another directory they would be shown.
-    pub(crate) placed: Vec<PathBuf>,
     /// Links that are named so: what they lead to is to be hidden in their place.
     pub(crate) links: Vec<PathBuf>,
+    /// Links beneath which something is named: patterns do not follow them.
+    pub(crate) in_the_way: Vec<PathBuf>,
     /// Files that are hidden by a name and have others.
     pub(crate) linked: HashSet<FileId>,
     /// Whether there was time to look at everything.
@@ -103,11 +103,7 @@ impl Walker<'_> {
             // One that is gone by now, or became something else, is no directory to hide anything in.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
             Err(_) if within == Within::Hidden => Ok(()),
-            // Its owner could move it to where nothing in it has to be hidden, and then open it.
-            Err(Errno::ACCESS | Errno::PERM) => {
-                self.found.placed.push(path.clone());
-                self.hide(parent, path, name)
-            }
+            Err(Errno::ACCESS | Errno::PERM) => self.hide(parent, path, name),
             Err(errno) => Err(errno),
         }
     }
@@ -141,14 +137,18 @@ impl Walker<'_> {
                     } else {
                         self.note_names(parent, &name);
                     }
-                    if !patterns.hide_by_name(&path, is_directory) {
-                        self.found.placed.push(path.clone());
-                    }
                     self.hide(parent, path, &name)?;
                 }
-                HideQuery::Named(patterns) => {
-                    if is_directory && patterns.may_hide_beneath(&path) {
+                HideQuery::Named(patterns) if is_directory => {
+                    if patterns.may_hide_beneath(&path) {
                         self.waiting.push((Rc::clone(parent), name, within));
+                    }
+                }
+                HideQuery::Named(patterns) => {
+                    // A pattern that says as much of the root says it of whatever the link leads to.
+                    let root = Path::new("");
+                    if kind == FileType::Symlink && patterns.hiding_beneath_link(&path, root).is_some() {
+                        self.found.in_the_way.push(path);
                     }
                 }
                 HideQuery::SameFiles(_) if is_directory => {
@@ -222,20 +222,7 @@ mod tests {
         let (paths, search) = searched(top.path(), HideQuery::Named(&patterns));
         assert_eq!(paths, [".env", ".git/.env", "a/b/c/d/e/f/.env", "a/secrets", "node_modules/x/.env"]);
         assert_eq!(search.links, [Path::new("a/.env")]);
-        assert!(search.is_whole && search.linked.is_empty() && search.placed.is_empty());
-    }
-
-    #[test]
-    fn what_is_hidden_for_where_it_lies_is_distinguished_from_what_is_for_its_name() {
-        let top = tempfile::tempdir().unwrap();
-        fs::create_dir_all(top.path().join("config/secrets/.env")).unwrap();
-        fs::create_dir_all(top.path().join("a/secrets")).unwrap();
-        fs::write(top.path().join("a/.env"), "").unwrap();
-        let patterns: HidePatterns =
-            [".env", "config/secrets/"].iter().map(|text| text.parse().unwrap()).collect();
-        let (paths, search) = searched(top.path(), HideQuery::Named(&patterns));
-        assert_eq!(paths, ["a/.env", "config/secrets"]);
-        assert_eq!(search.placed, [Path::new("config/secrets")]);
+        assert!(search.is_whole && search.linked.is_empty());
     }
 
     #[test]

@@ -129,6 +129,12 @@ pub(crate) fn set_aside_for(
     }
 }
 
+/// Sorts what stands in the place of the quarantine before all else: once the quarantine has been made there, its path is that of another
+/// thing.
+pub(crate) fn its_own_first(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| finding.path != Path::new(QUARANTINE));
+}
+
 /// Gives something an inert name in its own directory.
 fn set_aside_in_place(
     root: BorrowedFd<'_>,
@@ -417,7 +423,36 @@ mod tests {
     use std::cell::Cell;
     use std::fs::{self, File};
 
+    use policy::classify::Reason;
+
     use super::*;
+    use crate::boundary::detect::finding::FindingOrigin;
+
+    #[test]
+    fn what_stands_in_the_place_of_the_quarantine_is_moved_before_that_is_made() {
+        let finding = |path: &str| Finding {
+            path: path.into(),
+            reason: Reason::NotAFile,
+            origin: FindingOrigin::Created,
+            aside: None,
+            restored: false,
+        };
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir(top.path().join("x")).unwrap();
+        std::os::unix::fs::symlink("x", top.path().join(QUARANTINE)).unwrap();
+        fs::write(top.path().join(".bashrc"), "evil").unwrap();
+        let root = File::open(top.path()).unwrap();
+        let mut findings = [finding(".bashrc"), finding(QUARANTINE)];
+        its_own_first(&mut findings);
+        for finding in &mut findings {
+            assert!(set_aside(&root, finding, SystemTime::now()).unwrap());
+            assert!(fs::symlink_metadata(top.path().join(finding.aside.as_ref().unwrap())).is_ok());
+        }
+        assert!(findings[1].aside.as_ref().unwrap().starts_with(QUARANTINE), "{findings:?}");
+        assert!(fs::symlink_metadata(top.path().join(QUARANTINE)).unwrap().is_dir());
+        // The control: what was not there first has another place, and nothing is left of the link's name.
+        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 3);
+    }
 
     #[test]
     fn a_free_number_is_found_among_thousands_without_asking_for_each() {

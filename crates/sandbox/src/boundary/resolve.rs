@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use crate::boundary::root::Root;
 
-    const ROOT: Caller<'_> = Caller { uid: 0, homes: &[], allowed_root: None };
+    const ROOT: Caller<'_> = Caller { uid: 0, homes: &[], other_homes: &[], allowed_root: None };
 
     fn own() -> Identity {
         Identity { uid: rustix::process::getuid().as_raw(), gid: rustix::process::getgid().as_raw() }

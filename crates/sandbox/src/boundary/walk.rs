@@ -182,6 +182,7 @@ impl<'a> Walker<'a> {
             sockets: Vec::new(),
             links: Vec::new(),
             options: Vec::new(),
+            annex_programs: Vec::new(),
             unread: Vec::new(),
             deeper: Unseen::default(),
             skipped: Unseen::default(),
@@ -301,8 +302,17 @@ impl<'a> Walker<'a> {
 
     fn keep_links(&mut self, directory: &Path, links: &[CString]) {
         for link in links {
-            let link = directory.join(OsStr::from_bytes(link.to_bytes()));
+            let name = link.to_bytes();
+            let link = directory.join(OsStr::from_bytes(name));
+            self.keep_annex_program(name, &link);
             self.found.is_whole &= keep(&mut self.found.links, MAX_LINKS, link);
+        }
+    }
+
+    /// Keeps a directory or a link if git-annex looks for programs by its name.
+    fn keep_annex_program(&mut self, name: &[u8], path: &Path) {
+        if is_of_annex_program(name) {
+            self.found.is_whole &= keep(&mut self.found.annex_programs, MAX_FOUND, path.into());
         }
     }
 
@@ -328,6 +338,7 @@ impl<'a> Walker<'a> {
         let mut jobs = Vec::with_capacity(below.len());
         for name in below {
             let path = path.join(OsStr::from_bytes(name.to_bytes()));
+            self.keep_annex_program(name.to_bytes(), &path);
             let place = if is_quarantine(&path) {
                 At::Beyond
             } else if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name.to_bytes()) {
@@ -505,6 +516,16 @@ pub(crate) fn reads_as_option(name: &[u8]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns whether git-annex may look in a directory of this name for a program: it puts one of these before the name of a backend or of a
+/// special remote, and that may hold a slash. A file of such a name it looks for in `PATH`. On some file systems upper and lower case are the
+/// same.
+fn is_of_annex_program(name: &[u8]) -> bool {
+    let begins_with = |beginning: &[u8]| {
+        name.get(..beginning.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(beginning))
+    };
+    [&b"git-annex-backend-"[..], b"git-annex-compute-", b"git-annex-remote-"].into_iter().any(begins_with)
 }
 
 /// Returns a file if it is set-user-id or set-group-id.

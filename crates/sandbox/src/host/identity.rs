@@ -160,6 +160,11 @@ impl Free {
         ))
     }
 
+    /// Returns whether an id is one of them.
+    pub(crate) fn contains(&self, id: u32) -> bool {
+        self.0.iter().any(|range| range.contains(&id))
+    }
+
     fn count(&self) -> u32 {
         self.0.iter().map(|range| range.end - range.start).sum()
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::host::acting::ActingAs;
+use crate::host::follow;
 use crate::host::identity::Identity;
 
 /// How deep links are looked for: hooks lie right in their directory, those of a template of git in the `hooks` of it.
@@ -28,7 +29,18 @@ pub fn within(directory: &Path, reader: Identity) -> io::Result<Links> {
     Ok(within_as_this_user(directory, |path| Some(path.to_owned())))
 }
 
-/// Lists the same with the rights that this thread has. `enters` says where a directory is to be listed, or that it is not.
+/// Lists each link on the way that a path leads for this user, where it lies without links, and what the path leads to in the end.
+///
+/// # Errors
+///
+/// This process cannot act for that user.
+pub fn on_the_way(path: &Path, reader: Identity) -> io::Result<Vec<PathBuf>> {
+    let _acting = ActingAs::user(reader)?;
+    let (passed, end) = follow::traversed_paths(path);
+    Ok(passed.into_iter().filter(|path| path.is_symlink()).chain([end]).collect())
+}
+
+/// Lists the same as [`within`] with the rights that this thread has. `enters` says where a directory is to be listed, or that it is not.
 pub(crate) fn within_as_this_user(directory: &Path, enters: impl Fn(&Path) -> Option<PathBuf>) -> Links {
     let mut links = Links::default();
     let mut left = MAX_ENTRIES;

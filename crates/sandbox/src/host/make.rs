@@ -16,12 +16,22 @@ use crate::host::small_file;
 /// Opens a directory for passing through, and makes it and those on the way to it where they are missing. Links on the way are
 /// followed as far as `follow` goes.
 pub fn directory(path: &Path, mode: u32) -> io::Result<OwnedFd> {
+    let (existing, names) = existing(path)?;
+    Ok(within(existing, names.into_iter(), Mode::from_raw_mode(mode))?)
+}
+
+/// Opens the innermost directory on a path that is there, and returns the names of those that are missing in it. A link that leads
+/// nowhere counts as missing.
+pub(crate) fn existing(path: &Path) -> io::Result<(OwnedFd, Vec<&OsStr>)> {
     let mut names = Vec::new();
     for ancestor in path.ancestors() {
         // The first part of a relative path lies where this process stands.
         let ancestor_or_here = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
         match follow::open(CWD, ancestor_or_here) {
-            Ok(existing) => return Ok(within(existing, names.into_iter().rev(), Mode::from_raw_mode(mode))?),
+            Ok(existing) => {
+                names.reverse();
+                return Ok((existing, names));
+            }
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             // `..` in what does not exist leads nobody knows where.
             Err(error) => names.push(ancestor.file_name().ok_or(error)?),
@@ -31,7 +41,11 @@ pub fn directory(path: &Path, mode: u32) -> io::Result<OwnedFd> {
 }
 
 /// Makes one directory in the other. No link is followed.
-fn within<'a>(mut at: OwnedFd, names: impl Iterator<Item = &'a OsStr>, mode: Mode) -> Result<OwnedFd, Errno> {
+pub(crate) fn within<'a>(
+    mut at: OwnedFd,
+    names: impl Iterator<Item = &'a OsStr>,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for name in names {
         match rustix::fs::mkdirat(&at, name, mode) {

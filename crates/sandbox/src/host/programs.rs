@@ -260,9 +260,9 @@ impl Programs {
     }
 
     /// Resolves a path in which nobody but root and the caller can put anything else in its place, or returns the part
-    /// that others can rearrange.
+    /// that others can rearrange. No link of `/proc` leads there while root acts for a user.
     pub(crate) fn settled(&self, path: &Path) -> io::Result<Result<PathBuf, PathBuf>> {
-        let path = path.canonicalize()?;
+        let path = beneath::resolve(path)?;
         let others = |reason| match reason {
             SkipReason::Shared(place) | SkipReason::Others(place) => place,
             SkipReason::Relative => path.clone(),
@@ -292,7 +292,7 @@ impl Programs {
     /// Returns whether whoever is told of an entry of `PATH` could find out themselves what is wrong with it.
     fn is_known(&self, entry: &Path) -> bool {
         let acting = self.reader.map(ActingAs::user).transpose();
-        entry.is_relative() || acting.is_ok_and(|_acting| entry.canonicalize().is_ok())
+        entry.is_relative() || acting.is_ok_and(|_acting| beneath::resolve(entry).is_ok())
     }
 
     fn check_entry(&self, entry: &Path) -> Result<Option<PathBuf>, SkipReason> {

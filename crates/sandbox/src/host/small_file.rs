@@ -44,6 +44,12 @@ pub fn open_as(path: &Path, reader: Identity) -> io::Result<File> {
     File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
+/// Opens a regular file of any size for reading with the rights that this thread has; `None` where it is none. Root follows no link of
+/// another user's on the way.
+pub fn open(path: &Path) -> io::Result<Option<File>> {
+    open_regular(CWD, path, Links::Followed)
+}
+
 /// Reads how a regular file begins, at most this many bytes of it, with the rights that this thread has.
 pub(crate) fn beginning(path: &Path, length: u64) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
@@ -53,14 +59,14 @@ pub(crate) fn beginning(path: &Path, length: u64) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Creates a file with the rights that this thread has. Nothing is overwritten, and no link is written through; on the way to
-/// its directory root follows no link of another user's.
-pub fn create_new(path: &Path) -> io::Result<File> {
+/// Creates a file with the rights that this thread has, and this mode as far as the umask leaves it. Nothing is overwritten, and no
+/// link is written through; on the way to its directory root follows no link of another user's.
+pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     let name = path.file_name().ok_or(Errno::ISDIR)?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = follow::open(CWD, parent.unwrap_or(Path::new(".")))?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o666))?.into())
+    Ok(rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(mode))?.into())
 }
 
 /// Whether a file may be reached by a link.
@@ -99,7 +105,7 @@ pub(crate) fn open_regular(
 
 /// Opens what was found for reading. Whoever holds a lease on it is given a moment to give that back, and not the 45 seconds for which
 /// the kernel would wait at each file (fcntl(2), "Leases"): `EAGAIN`.
-fn open_for_reading(found: &OwnedFd) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_for_reading(found: &OwnedFd) -> Result<OwnedFd, Errno> {
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     patiently(flags, |flags| rustix::fs::open(&again, flags, Mode::empty()))
@@ -138,7 +144,7 @@ fn patiently(
 
 /// Returns whether a file shows something of the kernel's and lies on no disk. Whose rights count there differs: `/proc/sys` goes by the
 /// effective user, which stays root's while it acts for somebody.
-fn is_of_kernel(file: &OwnedFd) -> Result<bool, Errno> {
+pub(crate) fn is_of_kernel(file: impl AsFd) -> Result<bool, Errno> {
     // See statfs(2): proc, sysfs, debugfs, tracefs, securityfs, cgroup of both versions, bpf, configfs, pstore, efivarfs,
     // selinuxfs, binfmt_misc.
     const OF_KERNEL: [FsWord; 13] = [

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use confine::file_id::file_id;
 use confine::mount::detached_tree;
-use confine::mount::idmap::user_namespace;
+use confine::mount::idmap::{IdMap, user_namespace};
 use confine::protocol::MountAccess;
 use policy::plan::{Boundary, Exposed, Plan};
 use policy::text::escape;
@@ -22,6 +22,10 @@ use crate::provider::mount_plan::{Tree, access};
 use crate::session::agent::Agent;
 use crate::session::error::StartError;
 
+/// The user namespaces by which boundaries are mapped, by whoever counts in those. They are dropped when nothing waits for it: each has
+/// a process that has to end.
+pub(crate) type IdMaps = HashMap<(Identity, u32), IdMap>;
+
 /// Returns whether what is shared is opened out here, and PID 1 mounts none of it by its path: root can, and must.
 pub(crate) fn makes_trees() -> bool {
     rustix::process::geteuid().is_root()
@@ -31,15 +35,16 @@ pub(crate) fn makes_trees() -> bool {
 ///
 /// Where the agent is the caller, files are the caller's already. Where root chose an unallocated uid, each boundary is
 /// mounted with whoever counts in it, its owner, mapped to the agent (`MOUNT_ATTR_IDMAP`, see `mount_setattr(2)`).
-pub(crate) fn map_boundaries(plan: &Plan, caller: Identity, agent: &Agent) -> Result<Vec<Tree>, StartError> {
+pub(crate) fn map_boundaries(
+    plan: &Plan,
+    caller: Identity,
+    agent: &Agent,
+    maps: &mut IdMaps,
+) -> Result<Vec<Tree>, StartError> {
     if !makes_trees() {
         return Ok(plan.boundaries.iter().map(|_| Tree::Path).collect());
     }
-    let mut maps = HashMap::new();
-    plan.boundaries
-        .iter()
-        .map(|boundary| detach(boundary, caller, agent, &mut maps).map(Tree::Detached))
-        .collect()
+    plan.boundaries.iter().map(|boundary| detach(boundary, caller, agent, maps).map(Tree::Detached)).collect()
 }
 
 /// Makes the tree of each exposed toolchain, in order. The client opens them, with the rights of the caller: they may lie where the agent
@@ -78,7 +83,7 @@ fn detach(
     boundary: &Boundary,
     caller: Identity,
     agent: &Agent,
-    maps: &mut HashMap<(Identity, u32), OwnedFd>,
+    maps: &mut IdMaps,
 ) -> Result<OwnedFd, StartError> {
     let failed = |source: io::Error, remedy: Option<String>| StartError::Step {
         step: format!(

@@ -61,7 +61,7 @@ pub(super) fn begin<'a>(
         plan: plan.clone(),
         stay: stay.plan,
         image_env,
-        agent,
+        agent: agent.into(),
         started: None,
         birth: None,
     };

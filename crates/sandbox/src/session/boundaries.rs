@@ -12,19 +12,20 @@ use policy::rules::hide::HidePatterns;
 use policy::text::escape;
 use tracing::debug;
 
-use self::clear::{MAX_REPORTED, clear_up, shorten};
 pub(crate) use self::clear::{OtherRuns, sweep};
+use self::clear::{clear_up, shorten};
 use self::coverage::Coverage;
 use self::guard::WritableBoundary;
 pub(crate) use self::guard::{Guard, Losses};
 use self::hidden_guard::HiddenGuard;
 use self::scan::{QUICK_SCAN_LIMIT, Scan};
+use self::sightings::{Detected, Sightings};
 use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::classifier::Linked;
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::hard_links;
 use crate::boundary::protect::mounts::Mounts;
-use crate::boundary::protect::search;
+use crate::boundary::protect::search::{self, SearchRules};
 use crate::boundary::root::{Entered, Root};
 use crate::boundary::walk::{Known, walk_until, walk_with_files};
 use crate::host::deadline::Deadline;
@@ -44,6 +45,8 @@ mod hidden;
 mod hidden_guard;
 mod limit;
 mod scan;
+mod sightings;
+mod whereabouts;
 mod worktrees;
 
 /// How long the first scan of all boundaries may take. So long an agent that makes millions of directories holds up the
@@ -52,13 +55,12 @@ const FIRST_SCAN_LIMIT: Duration = Duration::from_secs(10);
 
 /// The boundaries of a run that has not ended.
 pub(crate) struct Boundaries<'a> {
-    plan: &'a Plan,
+    rules: SearchRules<'a>,
     mounts: Vec<Mounts>,
     writable: Vec<WritableBoundary<'a>>,
     guard: Guard,
     coverage: Coverage,
-    /// What was reported while the agent runs.
-    reported: RefCell<Vec<Finding>>,
+    sightings: RefCell<Sightings>,
     runs: &'a Runs,
     record: Record,
     kept: Kept<'a>,
@@ -97,6 +99,7 @@ impl<'a> Boundaries<'a> {
             remedy: None,
         };
         let hidden = hidden::find(plan, caller)?;
+        let rules = SearchRules::of(&plan.protect);
         for (boundary, hidden) in plan.boundaries.iter().zip(hidden) {
             if boundary.kind == BoundaryKind::Home {
                 // Nothing on the host obeys what is in it, so nothing is protected, and nothing is moved aside.
@@ -135,8 +138,8 @@ impl<'a> Boundaries<'a> {
             };
             let walk = walk.map_err(failed)?;
             let has_learned = known.settle();
-            let search = || search::mounts_until(&root, &boundary.host, &walk, &plan.protect, until);
-            let mut mounts = search().map_err(failed)?;
+            let search = |until| search::mounts(&root, &boundary.host, &walk, &rules, until).map_err(failed);
+            let mut mounts = search(until)?;
             debug!(
                 directory = %escape::path(&boundary.host),
                 repositories = walk.repositories.len(),
@@ -155,23 +158,27 @@ impl<'a> Boundaries<'a> {
                 continue;
             }
             let patterns = HidePatterns::of(&boundary.hide);
-            let is_shared = |tree: &Path| {
-                let writable = plan.boundaries.iter().filter(|other| other.mode == BoundaryMode::ReadWrite);
-                writable.into_iter().any(|other| tree.starts_with(&other.host))
-            };
+            let others = plan.boundaries.iter().filter(|other| other.mode == BoundaryMode::ReadWrite);
+            let shared: Vec<PathBuf> = others.map(|other| other.host.clone()).collect();
+            let is_shared = |tree: &Path| shared.iter().any(|other| tree.starts_with(other));
             let take = |mounts: &mut Mounts| {
                 hidden.watch(mounts);
-                let shared = mounts.elsewhere.iter().filter(|(_, tree)| is_shared(tree));
-                mounts.shared_elsewhere = shared.map(|(git, _)| git.clone()).collect();
+                mounts.shared.clone_from(&shared);
+                let elsewhere = mounts.elsewhere.iter().filter(|(_, tree)| is_shared(tree));
+                mounts.shared_elsewhere = elsewhere.map(|(git, _)| git.clone()).collect();
                 mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&root, &patterns));
-                Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))
+                let (baseline, mut linked) =
+                    Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))?;
+                // What is hidden is hidden by all its names: it is the same file, and stays that.
+                linked.paths.retain(|path| !hidden.hidden.iter().any(|one| path.starts_with(&one.path)));
+                Ok::<_, StartError>((baseline, linked))
             };
             let (mut baseline, mut linked) = take(&mut mounts)?;
             if !linked.paths.is_empty() {
                 break_hard_links(boundary, &root, &linked)?;
                 coverage.add_copies(boundary, &linked.paths);
                 // They are other files now.
-                mounts = search::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
+                mounts = search(Deadline::NEVER)?;
                 (baseline, linked) = take(&mut mounts)?;
             }
             coverage.add(boundary, &walk, &mounts);
@@ -249,14 +256,14 @@ impl<'a> Boundaries<'a> {
         let (kept, record) = Client::this().map_err(RecordError::from).and_then(keep).map_err(recorded)?;
         let hidden = HiddenGuard::new(plan, caller, &all);
         let guard = Guard::new(&writable, hidden, plan.protect.on_replaced);
-        let reported = RefCell::default();
+        let sightings = RefCell::default();
         Ok(Self {
-            plan,
+            rules,
             mounts: all,
             writable,
             guard,
             coverage,
-            reported,
+            sightings,
             runs,
             record,
             kept,
@@ -308,22 +315,18 @@ impl<'a> Boundaries<'a> {
         self.guard.check(&self.writable)
     }
 
-    /// Lists what the agent has made that would run on the host and was not reported yet. Moves nothing, and has a short
-    /// deadline: what it misses is found at the end.
-    pub(crate) fn detect(&self) -> Vec<Finding> {
+    /// Lists what the agent has made that would run on the host, is no passing state, and was not reported yet. Moves
+    /// nothing, and has a short deadline: what it misses is found at the end.
+    pub(crate) fn detect(&self) -> Detected {
         let until = Deadline::after(QUICK_SCAN_LIMIT);
-        let mut reported = self.reported.borrow_mut();
-        let before = reported.len();
+        let mut found = Vec::new();
         for one in &self.writable {
-            let scan = |root| Scan::quick(&root, &one.remembered, &self.plan.protect, until, &one.known);
-            let Ok(scan) = one.root.enter().and_then(scan) else { continue };
-            for finding in scan.findings {
-                if reported.len() < MAX_REPORTED && !reported.contains(&finding) {
-                    reported.push(finding);
-                }
+            let scan = |root| Scan::quick(&root, &one.remembered, &self.rules, until, &one.known);
+            if let Ok(scan) = one.root.enter().and_then(scan) {
+                found.extend(scan.findings);
             }
         }
-        reported[before..].to_vec()
+        self.sightings.borrow_mut().add(&found)
     }
 
     /// Moves aside what the agent made that would run on the host, and forgets the run. Where not all could be
@@ -338,7 +341,7 @@ impl<'a> Boundaries<'a> {
         for WritableBoundary { boundary, root, remembered, known, .. } in &self.writable {
             let here = |path: PathBuf| boundary.guest.join(path);
             let cleared =
-                root.enter().and_then(|root| clear_up(&root, remembered, &self.plan.protect, known, notice));
+                root.enter().and_then(|root| clear_up(&root, remembered, &self.rules, known, notice));
             match cleared {
                 Ok((scan, stuck)) => {
                     coverage.add(boundary, &scan.walk, &scan.mounts);

@@ -26,6 +26,7 @@ use crate::host::pipe::{PipeSource, Pipes};
 use crate::host::terminal::{Relay, RelaySource, Signals};
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Notice, Output};
+use crate::session::scans::Scans;
 
 /// How long a sandbox may take to end once it was requested to, before its PID 1 is killed from outside.
 const GRACE: Duration = Duration::from_secs(2);
@@ -35,13 +36,6 @@ const TERMINATION: Duration = Duration::from_secs(10);
 
 /// How many times Ctrl-C interrupts before it kills.
 const INTERRUPTS: u32 = 3;
-
-/// How long to wait before what the agent makes is looked at for the first time; then twice as long each time,
-/// so that a long run is not spent on looking.
-const FIRST_SCAN_DELAY: Duration = Duration::from_secs(2);
-
-/// The longest time between two looks.
-const MAX_SCAN_DELAY: Duration = Duration::from_secs(64);
 
 /// How long a terminal may take to show what is left, once everything inside has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -134,8 +128,7 @@ struct State {
     /// A path inside that was hidden and is shown.
     shown: Option<PathBuf>,
     interrupts: u32,
-    /// When to look again at what the agent makes, and how long after that.
-    scan: (Instant, Duration),
+    scans: Scans,
 }
 
 /// How far the end of what is inside was enforced.
@@ -172,7 +165,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         unprotected: None,
         shown: None,
         interrupts: 0,
-        scan: (Instant::now() + FIRST_SCAN_DELAY, FIRST_SCAN_DELAY),
+        scans: Scans::of_run(Instant::now()),
     };
     let mut relay = watch.relay.take();
     let mut captures = watch.streams.captures.take();
@@ -335,10 +328,11 @@ fn wait(
     fds.extend(guard.and_then(Guard::as_fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     let now = Instant::now();
     let kill = if let Kill::Requested(at) = state.kill { Some(at) } else { None };
-    let next = [state.deadline.map(|(at, _)| at), kill, Some(state.scan.0), guard.and_then(Guard::next)]
-        .into_iter()
-        .flatten()
-        .min();
+    let next =
+        [state.deadline.map(|(at, _)| at), kill, Some(state.scans.next()), guard.and_then(Guard::next)]
+            .into_iter()
+            .flatten()
+            .min();
     let left = next.map(|at| at.saturating_duration_since(now));
     let ticks = relay.and_then(Relay::tick).into_iter().chain(pipes.tick());
     let timeout = left.into_iter().chain(ticks).min().map(|left| Timespec {
@@ -460,12 +454,12 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
             }
         }
     }
-    if state.scan.0 <= now {
-        let between = (state.scan.1 * 2).min(MAX_SCAN_DELAY);
-        for finding in watch.boundaries.map(Boundaries::detect).unwrap_or_default() {
+    if state.scans.next() <= now {
+        let detected = watch.boundaries.map(Boundaries::detect).unwrap_or_default();
+        for finding in detected.findings {
             (watch.notice)(Notice::Detected(finding));
         }
-        state.scan = (Instant::now() + between, between);
+        state.scans.follow(Instant::now(), detected.is_unconfirmed);
     }
     Ok(())
 }
@@ -486,9 +480,11 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             let master = watch.control.take_descriptors().pop();
             let master =
                 master.ok_or_else(|| event_error(io::Error::other("a terminal without a descriptor")))?;
+            // Under sudo it may be the user who answers for PID 1: what is shown on a terminal that was opened out here stays.
             let ends = watch
                 .streams
                 .ends()
+                .filter(|_| relay.is_none())
                 .ok_or_else(|| event_error(io::Error::other("a terminal nobody asked for")))?;
             *relay = Some(Relay::new(master, ends).map_err(event_error)?);
             send(&mut watch.control, &Request::TerminalReady).map_err(event_error)

@@ -88,7 +88,7 @@ pub struct Stuck {
 }
 
 /// The form of a record. It goes up whenever what one holds means something else.
-pub type RecordVersion = Version<7>;
+pub type RecordVersion = Version<8>;
 
 /// The name of a run: sixteen hexadecimal digits.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]

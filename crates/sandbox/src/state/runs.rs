@@ -18,9 +18,12 @@ use crate::host::follow;
 use crate::host::identity::Identity;
 use crate::state::client::start_time;
 use crate::state::directory::{HeldFile, Holder, Lock, StateDir, StateError, draft_writer};
-use crate::state::record::form::{self, Head, RulesDigest};
+use crate::state::record::form::{self, Head, Rules};
 use crate::state::record::unread::{self, UnreadRecord, hosts};
 use crate::state::record::{Record, RecordError, Remembered, RunId};
+use crate::state::runs::copies::{CopyRecord, KeptCopy};
+
+pub(crate) mod copies;
 
 /// Where records are kept.
 #[derive(Debug)]
@@ -36,11 +39,12 @@ pub struct Kept<'a> {
     lock: Option<Lock>,
 }
 
-/// Runs whose clients live. There may be hundreds with the same long list of protected paths, which is read once.
+/// Runs whose clients live. There may be hundreds with the same rules, which are read once.
 #[derive(Debug, Default)]
 pub(crate) struct LivingRuns {
     pub(crate) runs: Vec<LivingRun>,
-    rules: HashMap<RulesDigest, Arc<Protect>>,
+    /// Rules, by the line that has them.
+    rules: HashMap<Vec<u8>, Arc<Protect>>,
 }
 
 /// What a run beside another one is to that.
@@ -54,13 +58,9 @@ pub(crate) struct LivingRun {
 impl LivingRuns {
     /// Adds the run of a record that somebody holds, as far as it can be read and is this owner's.
     fn add(&mut self, file: &HeldFile, owner: u32) {
-        let Ok(Some(mut text)) = file.read_start(HEAD) else { return };
-        let is_whole = text.contains(&b'\n');
-        if !is_whole {
-            let Ok(Some(whole)) = file.read() else { return };
-            text = whole;
-        }
-        let Ok(head) = serde_json::from_slice::<Head<'_>>(form::lines(&text).0) else { return };
+        let Ok(Some(text)) = file.read() else { return };
+        let (head, rules) = form::lines(&text);
+        let Ok(head) = serde_json::from_slice::<Head<'_>>(head) else { return };
         let lives = match file.holder {
             Holder::Lives => true,
             Holder::Unknown => !head.client.is_dead(),
@@ -69,12 +69,13 @@ impl LivingRuns {
         if !lives || head.owner != owner {
             return;
         }
-        let protect = if let Some(known) = self.rules.get(&head.rules) {
+        let protect = if let Some(known) = self.rules.get(rules) {
             Arc::clone(known)
         } else {
-            let Ok(Some(text)) = file.read() else { return };
-            let Ok((digest, protect)) = form::rules(form::lines(&text).1) else { return };
-            Arc::clone(self.rules.entry(digest).or_insert(Arc::new(protect)))
+            // One of another version has nearly the same list.
+            let Ok(read) = serde_json::from_slice::<Rules<'_>>(rules) else { return };
+            let protect = Arc::new(read.into_protect());
+            Arc::clone(self.rules.entry(rules.to_vec()).or_insert(protect))
         };
         let (id, boundaries) = (head.id.into_owned(), head.boundaries.into_owned());
         self.runs.push(LivingRun { id, boundaries, protect });
@@ -90,6 +91,8 @@ pub struct Swept {
     pub(crate) living: LivingRuns,
     /// What cannot be read.
     pub(crate) unread: Vec<UnreadRecord>,
+    /// The copies whose clients are dead.
+    pub(crate) copies: Vec<CopyRecord>,
 }
 
 impl Kept<'_> {
@@ -147,6 +150,10 @@ impl Runs {
             }
             if name == UNREAD {
                 swept.unread.extend(self.unread());
+                continue;
+            }
+            if copies::is_copy(&name) {
+                swept.copies.extend(copies::dead(&self.0, &name));
                 continue;
             }
             if !is_record(&name) {
@@ -236,6 +243,16 @@ impl Runs {
         Ok(())
     }
 
+    /// Keeps the record of a copy until the guard is dropped.
+    pub(crate) fn keep_copy(&self, record: CopyRecord) -> Result<KeptCopy<'_>, RecordError> {
+        Ok(copies::keep(&self.0, record)?)
+    }
+
+    /// Removes the record of a copy of which nothing is left.
+    pub(crate) fn forget_copy(&self, record: &CopyRecord) -> Result<(), RecordError> {
+        Ok(copies::forget(&self.0, record)?)
+    }
+
     /// Removes the record of a run after which everything was tidied up.
     pub fn forget(&self, id: &RunId) -> Result<(), RecordError> {
         Ok(self.0.remove(&file_name(id))?)
@@ -273,9 +290,6 @@ impl Drop for Kept<'_> {
 
 /// The directory of records in that of the state.
 const RUNS: &str = "runs";
-
-/// How much of a record is read first: its first line, but for one of a run that remembers much.
-const HEAD: usize = 8 << 10;
 
 /// How the name of a record ends.
 const SUFFIX: &str = ".json";

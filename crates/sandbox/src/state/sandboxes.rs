@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::clock::now_ms;
 use crate::host::identity::Identity;
+use crate::host::recorded_agent::RecordedAgent;
 use crate::state::directory::{StateDir, StateError};
 use crate::state::event::{BirthOrigin, Death, DeathCause, EventKind, SandboxEvent};
 use crate::state::journal::{Journal, Recorded};
@@ -80,7 +81,7 @@ pub struct SandboxRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) image_env: Vec<String>,
     /// The user and the group on the host that its commands are.
-    pub(crate) agent: Identity,
+    pub(crate) agent: RecordedAgent,
     /// What is known once it runs.
     pub started: Option<StartedRecord>,
     /// How it has come to be, once it runs.
@@ -228,6 +229,11 @@ impl StayingSandbox {
     /// Returns whose it is.
     pub(crate) fn owner(&self) -> Identity {
         self.directory.owner()
+    }
+
+    /// Returns the user and the group on the host that its commands are, as far as its record is believed.
+    pub(crate) fn agent(&self) -> Identity {
+        self.record.agent.believed(self.owner())
     }
 
     /// Returns its name.

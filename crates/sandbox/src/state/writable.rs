@@ -58,7 +58,7 @@ impl Writable {
             drop(acting);
             // What the kernel does not say is no other path.
             let elsewhere = resolved.iter().flat_map(|path| mountinfo::elsewhere(path).unwrap_or_default());
-            let elsewhere: Vec<_> = elsewhere.collect();
+            let elsewhere: Vec<_> = elsewhere.map(|other| other.path).collect();
             all.extend(resolved);
             all.extend(elsewhere);
             all.sort();

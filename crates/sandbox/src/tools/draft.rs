@@ -296,7 +296,6 @@ mod tests {
     use std::collections::BTreeSet;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -320,15 +319,13 @@ mod tests {
     fn a_new_file_is_seen_under_its_own_name_and_whole() {
         let directory = tempfile::tempdir().unwrap();
         let content = vec![b'x'; 4 << 20];
-        let ended = AtomicBool::new(false);
         thread::scope(|scope| {
-            scope.spawn(|| {
+            let writer = scope.spawn(|| {
                 for number in 0..20 {
                     assert_eq!(put(directory.path(), &number.to_string(), &content, None), Put::Placed);
                 }
-                ended.store(true, Ordering::Relaxed);
             });
-            while !ended.load(Ordering::Relaxed) {
+            while !writer.is_finished() {
                 for name in names(directory.path()) {
                     assert!(name.parse::<u32>().is_ok(), "{name}");
                     assert_eq!(directory.path().join(name).metadata().unwrap().len(), content.len() as u64);

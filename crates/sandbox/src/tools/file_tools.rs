@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use super::place::{Opened, Root};
 use super::shown::Shown;
 use crate::host::acting::ActingAs;
+use crate::host::identity::Identity;
 use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 
 /// The largest file that tools touch where no boundary says otherwise.
@@ -54,6 +55,8 @@ pub enum ToolError {
 pub struct FileTools {
     sandbox: Arc<StayingSandbox>,
     query: Query,
+    /// With whose rights they are used.
+    agent: Identity,
     /// In the order of the query's boundaries; an error where the sandbox has nothing there.
     roots: Vec<Result<Root, Errno>>,
     /// PID 1 closes its end when the sandbox ends.
@@ -73,7 +76,8 @@ impl FileTools {
         let query = Query::new(&sandbox.record.plan)?;
         let life = sandbox.open(Purpose::Wait, None)?;
         let roots = roots(&sandbox, &query).map_err(|source| sandbox.unreachable(source))?;
-        let tools = Self { sandbox, query, roots, life, touched: Mutex::new(Instant::now()) };
+        let agent = sandbox.agent();
+        let tools = Self { sandbox, query, agent, roots, life, touched: Mutex::new(Instant::now()) };
         if tools.has_ended() {
             // It has more clients that wait for its end than PID 1 keeps, or has just ended.
             return Err(tools.sandbox.unreachable(io::ErrorKind::ConnectionReset.into()).into());
@@ -99,7 +103,7 @@ impl FileTools {
             return Err(self.sandbox.ended().into());
         }
         self.touch()?;
-        ActingAs::user(self.sandbox.record.agent).map_err(ToolError::Acting)
+        ActingAs::user(self.agent).map_err(ToolError::Acting)
     }
 
     /// Lets the idle time of the sandbox begin anew, where it has one.

@@ -14,6 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::host::beneath::path_of;
+use crate::host::small_file::is_of_kernel;
 
 /// How a path is resolved: beneath the descriptor, whatever links are on the way, and through no link of `/proc`.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
@@ -52,8 +53,9 @@ impl Root {
         }
     }
 
-    /// Takes the descriptor of that directory.
+    /// Takes the descriptor of that directory. It comes from the sandbox, and under sudo from whoever listens at a socket of the user's.
     pub(super) fn new(directory: OwnedFd, place: &Place) -> Result<Self, Errno> {
+        refuse_of_kernel(&directory)?;
         let mut path = path_of(&directory)?;
         let name = match place.kind {
             PlaceKind::Directory => None,
@@ -192,6 +194,7 @@ impl Opened {
     /// Opens it for reading: what is open already, and not what is at its path by now. Who is not a regular file is not opened at all, so
     /// that nothing waits and no device notices.
     pub(super) fn reader(&self) -> Result<File, Errno> {
+        refuse_of_kernel(&self.descriptor)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         Ok(openat(CWD, itself(&self.descriptor), flags, Mode::empty())?.into())
     }
@@ -203,6 +206,7 @@ impl Opened {
 
     /// Opens a directory for reading what is in it.
     pub(super) fn listing(&self) -> Result<OwnedFd, Errno> {
+        refuse_of_kernel(&self.descriptor)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
         openat(&self.descriptor, c".", flags, Mode::empty())
     }
@@ -215,6 +219,12 @@ impl Opened {
         Ok(!attributes.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT)
             || attributes.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
+}
+
+/// Refuses what shows something of the kernel's. Some of it goes by the effective user, who stays root while that acts for the agent, and
+/// some by the process that reads.
+fn refuse_of_kernel(file: impl AsFd) -> Result<(), Errno> {
+    if is_of_kernel(file)? { Err(Errno::PERM) } else { Ok(()) }
 }
 
 /// Returns the path by which something that is open is opened again.
@@ -231,5 +241,55 @@ pub(super) fn kind(of: FileType) -> FileKind {
         FileType::Fifo => FileKind::Fifo,
         FileType::Socket => FileKind::Socket,
         _ => FileKind::Device,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::io::Read;
+
+    use policy::plan::{BoundaryMode, ToolRules};
+
+    use super::*;
+    use crate::host::acting::ActingAs;
+    use crate::host::identity::Identity;
+
+    fn held(path: &Path) -> OwnedFd {
+        rustix::fs::open(path, HOLD, Mode::empty()).unwrap()
+    }
+
+    #[test]
+    fn what_the_kernel_shows_is_no_place_and_is_neither_read_nor_listed() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir(top.path().join("directory")).unwrap();
+        fs::write(top.path().join("file"), "text").unwrap();
+        let place = Place {
+            name: "workspace".to_owned(),
+            guest: "/workspace".parse().unwrap(),
+            mode: BoundaryMode::ReadWrite,
+            kind: PlaceKind::Directory,
+            tools: ToolRules::default(),
+            max_written: None,
+        };
+        let user = rustix::process::geteuid().is_root().then_some(Identity { uid: 1001, gid: 1001 });
+        for (directory, file, inner, is_ours) in [
+            (top.path(), "file", "directory", true),
+            (Path::new("/proc"), "version", "sys", false),
+            // Root alone may read it, and who that is goes by the effective user.
+            (Path::new("/proc/sys/kernel/usermodehelper"), "bset", ".", false),
+        ] {
+            fs::set_permissions(top.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            let _acting = user.map(|user| ActingAs::user(user).unwrap());
+            assert_eq!(Root::new(held(directory), &place).is_ok(), is_ours, "{directory:?}");
+            let opened = Opened::at(held(directory), OsStr::new(file)).unwrap();
+            let is_readable = fs::read(directory.join(file)).is_ok();
+            assert!(is_readable || user.is_none(), "the control: the kernel lets whoever acts read {file}");
+            let read = opened.reader().map(|mut file| file.read(&mut [0]).unwrap());
+            assert_eq!(read, if is_ours { Ok(1) } else { Err(Errno::PERM) }, "{file}");
+            let listing = Opened::at(held(directory), OsStr::new(inner)).unwrap().listing();
+            assert_eq!(listing.is_ok(), is_ours, "{inner}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use policy::plan::{OnReplaced, Protect};
 use sandbox::boundary::detect::finding::lines;
+use std::borrow::Cow;
 
 use super::git_data::{git, served};
 use super::*;
@@ -251,7 +252,7 @@ fn each_new_name_that_no_list_knows_is_named_and_files_come_first() {
     }
     boundary.write(".ugrep", "filter=*:id\n").write(".zzrc", "x");
     let by = Protect {
-        paths: built_in().map(str::to_owned).collect(),
+        paths: built_in().map(Cow::Borrowed).collect(),
         of_git: Vec::new(),
         read_only: Vec::new(),
         allow: Vec::new(),

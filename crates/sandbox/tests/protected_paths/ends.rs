@@ -2,6 +2,7 @@
 
 use super::*;
 use policy::plan::Protect;
+use std::borrow::Cow;
 
 #[test]
 fn what_is_too_much_to_be_classified_is_not_given_the_benefit_of_the_doubt() {
@@ -45,7 +46,7 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
     let baseline = boundary.baseline();
     boundary.repository("sub").write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
     let over = Deadline::after(Duration::ZERO);
-    let by = Protect { paths: built_in().map(str::to_owned).collect(), ..Protect::NOTHING };
+    let by = Protect { paths: built_in().map(Cow::Borrowed).collect(), ..Protect::NOTHING };
     assert!(boundary.walk(3).is_whole);
     let walk = walk_until(&boundary.root().enter().unwrap(), 3, over, &Known::default()).unwrap();
     assert!(!walk.is_whole);
@@ -100,4 +101,82 @@ fn repositories_that_lead_to_each_other_without_end_are_all_searched() {
     for place in ["a", "b", "chain/0", "chain/249"] {
         assert!(found.contains(&format!("{place}/hooks/post-checkout")), "{place}: {found:?}");
     }
+}
+
+/// Makes repositories, each with a harmless file: together they are more than is classified.
+fn fill(boundary: &Boundary, name: &str, size: usize) -> Vec<String> {
+    let filler = "# empty\n".repeat(size / 8);
+    let paths: Vec<_> = (10..28).map(|number| format!("!{number}/{name}")).collect();
+    for path in &paths {
+        boundary.repository(path.split('/').next().unwrap()).write(path, &filler);
+    }
+    paths
+}
+
+fn append(boundary: &Boundary, path: &str, line: &str) {
+    let path = boundary.host.join(path);
+    let content = fs::read_to_string(&path).unwrap();
+    fs::write(path, format!("{content}{line}\n")).unwrap();
+}
+
+#[test]
+fn what_was_never_looked_at_is_not_taken_for_known() {
+    let last = "zz/deep/.env";
+    for is_changed in [true, false] {
+        let boundary = Boundary::new();
+        boundary.write(".env", "A=1\n").repository("zz/deep").write(last, "A=1\n");
+        let fillers = fill(&boundary, ".env", 1_040_000);
+        boundary.until_the_clock_is_past(fillers.last().unwrap());
+        let baseline = boundary.baseline();
+        assert_eq!(boundary.compare(&baseline), [], "the control");
+        // Each of them has to be looked at again.
+        for path in &fillers {
+            append(&boundary, path, "# more");
+        }
+        if is_changed {
+            append(&boundary, ".env", "BASH_ENV=./evil.sh");
+            append(&boundary, last, "BASH_ENV=./evil.sh");
+        }
+        let findings = boundary.compare(&baseline);
+        let reason =
+            |path: &str| findings.iter().find(|one| one.path == Path::new(path)).map(|one| &one.reason);
+        assert_eq!(reason(last), is_changed.then_some(&Reason::Hidden), "it is beyond what is classified");
+        let variables = Reason::Variables { names: vec!["BASH_ENV".into()] };
+        assert_eq!(reason(".env"), is_changed.then_some(&variables), "the root's own comes first");
+        assert_eq!(reason("!10/.env"), None, "harmless, and looked at");
+    }
+}
+
+#[test]
+fn what_lies_deeper_does_not_keep_the_configuration_of_the_repository_from_being_recorded() {
+    let config = |url: &str| format!("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = {url}\n");
+    for is_filled in [true, false] {
+        let boundary = Boundary::new();
+        boundary.repository("").write(".git/config", &config("https://example.org/x"));
+        if is_filled {
+            // They are recorded, and fill the room for that to its last byte.
+            fill(&boundary, ".git/config", 64 << 10);
+        }
+        boundary.until_the_clock_is_past(".git/config");
+        let baseline = boundary.baseline();
+        boundary.write(".git/config", &config("https://evil.example/x"));
+        let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| one.reason).collect();
+        let redirected = Reason::Redirected { setting: "remote.origin".into() };
+        assert_eq!(found, [redirected], "filled: {is_filled}");
+    }
+}
+
+#[test]
+fn what_is_too_large_to_be_read_whole_is_compared_by_its_stamp() {
+    let boundary = Boundary::new();
+    let database = boundary.host.join("compile_commands.json");
+    let write = |last: &str| fs::write(&database, format!("[{}{last}]", " ".repeat(33 << 20))).unwrap();
+    write("{}");
+    boundary.until_the_clock_is_past("compile_commands.json");
+    let baseline = boundary.baseline();
+    assert_eq!(boundary.compare(&baseline), [], "the control");
+    // What is read of it is the same, and so is its size.
+    write("[]");
+    let found = boundary.compare(&baseline);
+    assert!(matches!(found[..], [Finding { reason: Reason::TooLarge { .. }, .. }]), "{found:?}");
 }

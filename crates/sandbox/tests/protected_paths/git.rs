@@ -1,5 +1,6 @@
 //! What git takes for a repository is taken for one here, and nothing else. Git itself is asked, so that both are the same.
 
+use std::borrow::Cow;
 use std::process::Output;
 
 use super::*;
@@ -159,7 +160,7 @@ fn nothing_on_the_way_hides_the_repository_of_a_submodule() {
         boundary.write(&format!("{lies}/config"), EVIL);
     }
     // The walk itself finds those that lie in the work tree, but not as deep as this.
-    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let list: Vec<Cow<'static, str>> = built_in().map(Cow::Borrowed).collect();
     let shallow = Walk {
         repositories: boundary
             .walk(1)

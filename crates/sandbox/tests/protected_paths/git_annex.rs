@@ -2,6 +2,7 @@
 
 use super::git_data::{OBEYED, committed, git};
 use super::*;
+use std::borrow::Cow;
 
 /// What the last look says of each path.
 fn last(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, FindingOrigin)> {
@@ -11,7 +12,7 @@ fn last(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, FindingOrigin)
 
 /// What a run says that has ended: of repositories, and of links.
 fn ended(boundary: &Boundary, baseline: &Baseline) -> Vec<Finding> {
-    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let list: Vec<Cow<'static, str>> = built_in().map(Cow::Borrowed).collect();
     let root = boundary.root();
     let walk = walk_everywhere(&root.enter().unwrap(), 3, Deadline::NEVER, &Known::default()).unwrap();
     let mounts = mounts(&root.enter().unwrap(), &boundary.host, &walk, &list).unwrap();
@@ -129,4 +130,79 @@ fn files_of_git_annex_pass_untouched() {
     annexed("SHA256E-s4--02.bin");
     git(&boundary.host, &["add", "."]);
     assert_eq!(ended(&boundary, &baseline), []);
+}
+
+/// A name with a slash in it leads git-annex to such a directory: in attributes, in the name of a file, or on a branch.
+#[test]
+fn a_new_directory_in_which_git_annex_looks_for_programs_is_moved_aside() {
+    let (boundary, _) = committed();
+    boundary.write("elsewhere/known/git-annex-remote-mine/run", "mine");
+    boundary.write("old/program", "").until_the_clock_is_past("old/program");
+    let baseline = boundary.baseline();
+    boundary
+        .write("git-annex-backend-Xa/run", "#!/bin/sh\n")
+        .write("a/b/Git-Annex-Remote-x/run", "#!/bin/sh\n")
+        .directory("a/git-annex-compute-c")
+        .link("../tools", "a/git-annex-remote-link");
+    fs::rename(boundary.host.join("old"), boundary.host.join("git-annex-backend-Xold")).unwrap();
+    // The control: git-annex looks for these in `PATH`, and the user had that one.
+    boundary
+        .write("git-annex-remote-rclone", "#!/bin/sh\n")
+        .write("git-annex/remote", "")
+        .write("elsewhere/known/git-annex-remote-mine/run", "mine too");
+    let mut found = ended(&boundary, &baseline);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    let paths: Vec<_> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
+    assert_eq!(
+        paths,
+        [
+            "a/b/Git-Annex-Remote-x", "a/git-annex-compute-c", "a/git-annex-remote-link",
+            "git-annex-backend-Xa", "git-annex-backend-Xold",
+        ]
+    );
+    for mut finding in found {
+        assert!(!finding.stays() && finding.origin == FindingOrigin::Created, "{finding}");
+        set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap();
+    }
+    assert!(!boundary.host.join("git-annex-backend-Xa").exists());
+    assert_eq!(ended(&boundary, &boundary.baseline()), []);
+}
+
+#[test]
+fn such_a_directory_outside_of_a_repository_stays_and_is_found_in_one() {
+    let boundary = Boundary::new();
+    boundary.directory("src").until_the_clock_is_past("src");
+    let baseline = boundary.baseline();
+    // A checkout of the program itself.
+    boundary.repository("src/git-annex-remote-rclone");
+    assert_eq!(ended(&boundary, &baseline), []);
+    boundary.repository("src");
+    assert_eq!(last(&boundary, &baseline), [("src/git-annex-remote-rclone".into(), FindingOrigin::Created)]);
+    // One that an earlier run has made may be the user's.
+    boundary.until_the_clock_is_past("src/git-annex-remote-rclone");
+    fs::remove_dir_all(boundary.host.join("src/.git")).unwrap();
+    let baseline = boundary.baseline();
+    boundary.repository("src");
+    assert_eq!(last(&boundary, &baseline), [("src/git-annex-remote-rclone".into(), FindingOrigin::Earlier)]);
+}
+
+#[test]
+fn what_names_a_program_in_the_work_tree_for_git_annex_is_moved_aside() {
+    let (boundary, _) = committed();
+    boundary.write(".gitattributes", "* text=auto\n").until_the_clock_is_past(".gitattributes");
+    let baseline = boundary.baseline();
+    boundary
+        .write(".gitattributes", "* text=auto annex.backend=SHA256E\n")
+        .write(".git/annex/journal/remote.log", "0-1 externaltype=rclone type=external timestamp=1s\n")
+        .link(".git/annex/objects/a/b/XFOO-s2--abc/XFOO-s2--abc", "ordinary");
+    assert_eq!(ended(&boundary, &baseline), [], "the control");
+    boundary
+        .write(".gitattributes", "* text=auto annex.backend=Xa/run\n")
+        .write(".git/annex/journal/remote.log", "0-1 externaltype=x/run type=external timestamp=1s\n")
+        .link(".git/annex/objects/a/b/Xa%run-s2--abc/Xa%run-s2--abc", "named");
+    let mut found: Vec<_> = ended(&boundary, &baseline);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    let paths: Vec<_> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
+    assert_eq!(paths, [".git/annex/journal/remote.log", ".gitattributes", "named"]);
+    assert!(found.iter().all(|one| !one.stays()), "{found:?}");
 }

@@ -717,13 +717,26 @@ fn ordinary_work_with_git_passes_untouched() {
 
 #[test]
 fn what_a_configuration_names_in_a_home_around_the_boundary_is_found() {
+    names_around_are_found(|_| "~".to_owned());
+}
+
+#[test]
+fn what_a_configuration_names_out_of_where_git_is_installed_is_found() {
+    names_around_are_found(|around| format!("%(prefix)/../..{}", around.display()));
+}
+
+/// Checks that what a configuration names in the directory around the boundary is found, whatever that directory is called there.
+fn names_around_are_found(called: fn(&Path) -> String) {
     let (boundary, _) = committed();
     let home = boundary.host.parent().unwrap();
+    let around = called(home);
     boundary.write("named/keep", "").write("more", "[core]\n\tabbrev = 8\n").write("evil", "the user's own");
     boundary.write(
         ".git/config",
-        "[core]\n\thooksPath = ~/workspace/named\n\tfsmonitor = ~/workspace/evil\n[include]\n\tpath = ~/workspace/more\n\
-         \tpath = ~/workspace/later\n\tpath = ~/elsewhere/more\n",
+        &format!(
+            "[core]\n\thooksPath = {around}/workspace/named\n[include]\n\tpath = {around}/workspace/more\n\
+             \tpath = {around}/workspace/later\n\tpath = {around}/elsewhere/more\n[core]\n\tfsmonitor = ~/workspace/evil\n"
+        ),
     );
     let read_only = boundary.read_only();
     for path in ["evil", "more", "named"] {
@@ -738,7 +751,9 @@ fn what_a_configuration_names_in_a_home_around_the_boundary_is_found() {
     let as_owner = || {
         boundary.write(
             ".git/config",
-            "[core]\n\thooksPath = ~/workspace/named\n[include]\n\tpath = ~/workspace/later\n",
+            &format!(
+                "[core]\n\thooksPath = {around}/workspace/named\n[include]\n\tpath = {around}/workspace/later\n"
+            ),
         );
         git(home, &["-C", "workspace", "commit", "-q", "--allow-empty", "-m", "second"]);
         git(home, &["-C", "workspace", "x"]);

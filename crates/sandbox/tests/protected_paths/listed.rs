@@ -1,11 +1,13 @@
 //! The list of protected paths, in a boundary: every row, patterns, and what `[protect] paths` asks for.
 
 use policy::protect::table::is_only_classified;
+use std::borrow::Cow;
 
 use super::*;
 
 fn with(boundary: &Boundary, asked: &[&'static str]) -> Mounts {
-    let list: Vec<String> = built_in().chain(asked.iter().copied()).map(str::to_owned).collect();
+    let list: Vec<Cow<'static, str>> =
+        built_in().chain(asked.iter().copied()).map(|path| Cow::Owned(path.to_owned())).collect();
     mounts(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list).unwrap()
 }
 
@@ -75,7 +77,7 @@ fn names_that_cannot_be_listed_are_asked_for_one_by_one() {
     let walk = Walk { repositories: vec![], ..boundary.walk(0) };
     let repository = sandbox::boundary::walk::Repository { path: "a".into(), git: Git::Directory };
     let walk = Walk { repositories: vec![repository], ..walk };
-    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let list: Vec<Cow<'static, str>> = built_in().map(Cow::Borrowed).collect();
     let found = mounts(&boundary.root().enter().unwrap(), &boundary.host, &walk, &list).unwrap();
     boundary.mode("a", 0o755);
     let found: Vec<_> = found.read_only.iter().map(|one| one.path.to_str().unwrap()).collect();
@@ -199,6 +201,18 @@ fn what_builds_write_stays_writable_and_is_classified_wherever_a_link_leads() {
         for path in [settings, build, format!("{tree}out/x.json")] {
             assert!(found.contains(&path), "{path}: {found:?}");
         }
+    }
+}
+
+#[test]
+fn a_compiler_in_a_shared_directory_is_found_wherever_that_lies() {
+    const PREFIX: &str = r#"[{"arguments":["cc","-B/opt/w/tools/","-c","a.c"],"file":"a.c"}]"#;
+    for (shared, found) in [(vec!["/opt/w".into()], &["compile_commands.json"][..]), (Vec::new(), &[])] {
+        let boundary = Boundary::new();
+        let mounts = Mounts { shared, ..boundary.mounts() };
+        let (baseline, _) = Baseline::take(boundary.root().enter().unwrap(), &mounts).unwrap();
+        boundary.write("compile_commands.json", PREFIX);
+        assert_eq!(boundary.paths(&baseline), found);
     }
 }
 

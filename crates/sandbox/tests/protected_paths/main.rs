@@ -25,9 +25,11 @@ mod outside;
 mod quarantine;
 mod walk;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -36,18 +38,35 @@ use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use policy::classify::Reason;
+use policy::plan::Protect;
 use policy::protect::table::built_in;
 use rustix::time::{ClockId, clock_gettime};
 use sandbox::boundary::detect::baseline::Baseline;
 use sandbox::boundary::detect::finding::{Finding, FindingOrigin};
 use sandbox::boundary::protect::mounts::{FileKind, Mounts, ProtectionGap};
-use sandbox::boundary::protect::search::{mounts, mounts_until};
+use sandbox::boundary::protect::search::{self, SearchRules};
 use sandbox::boundary::quarantine::name::QUARANTINE;
 use sandbox::boundary::quarantine::set_aside;
-use sandbox::boundary::root::Root;
+use sandbox::boundary::root::{Entered, Root};
 use sandbox::boundary::walk::{Git, Known, Names, Walk, walk, walk_everywhere, walk_until, walk_with_files};
 use sandbox::host::deadline::Deadline;
 use sandbox::host::identity::Identity;
+
+/// Searches for these paths, as long as it takes.
+fn mounts(root: &Entered<'_>, host: &Path, walk: &Walk, list: &[Cow<'static, str>]) -> io::Result<Mounts> {
+    mounts_until(root, host, walk, &Protect { paths: list.to_vec(), ..Protect::NOTHING }, Deadline::NEVER)
+}
+
+/// Searches for what a plan protects, until a deadline.
+fn mounts_until(
+    root: &Entered<'_>,
+    host: &Path,
+    walk: &Walk,
+    by: &Protect,
+    until: Deadline,
+) -> io::Result<Mounts> {
+    search::mounts(root, host, walk, &SearchRules::of(by), until)
+}
 
 /// A boundary in a directory of its own.
 struct Boundary {
@@ -115,7 +134,7 @@ impl Boundary {
     }
 
     fn mounts(&self) -> Mounts {
-        let list: Vec<String> = built_in().map(str::to_owned).collect();
+        let list: Vec<Cow<'static, str>> = built_in().map(Cow::Borrowed).collect();
         mounts(&self.root().enter().unwrap(), &self.host, &self.walk(3), &list).unwrap()
     }
 
@@ -136,7 +155,7 @@ impl Boundary {
 
     /// What the last look finds, which goes everywhere.
     fn last_look(&self, baseline: &Baseline) -> Vec<Finding> {
-        let list: Vec<String> = built_in().map(str::to_owned).collect();
+        let list: Vec<Cow<'static, str>> = built_in().map(Cow::Borrowed).collect();
         let walk =
             walk_everywhere(&self.root().enter().unwrap(), 3, Deadline::NEVER, &Known::default()).unwrap();
         assert!(walk.is_whole);

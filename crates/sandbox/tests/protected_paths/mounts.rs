@@ -1,6 +1,7 @@
 //! The mounts that follow from what the walk has found.
 
 use super::*;
+use std::borrow::Cow;
 
 #[test]
 fn what_exists_becomes_read_only_and_its_parents_are_pinned() {
@@ -200,7 +201,8 @@ fn what_lies_in_something_read_only_is_not_mounted_again() {
 fn what_the_policy_gives_up_is_not_mounted_anywhere() {
     let boundary = Boundary::new();
     boundary.repository("").bare(".git/modules/m").repository("a");
-    let list: Vec<String> = built_in().filter(|path| *path != ".git/config").map(str::to_owned).collect();
+    let list: Vec<Cow<'static, str>> =
+        built_in().filter(|path| *path != ".git/config").map(Cow::Borrowed).collect();
     let found = mounts(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list).unwrap();
     assert!(found.read_only.iter().all(|one| !one.path.ends_with("config")), "{found:?}");
     assert_eq!(found.read_only.len(), 3, "the three directories of hooks");

@@ -1,6 +1,7 @@
 //! What is moved aside, and what is not done on the way.
 
 use super::*;
+use std::borrow::Cow;
 
 #[test]
 fn what_was_created_is_moved_to_where_nothing_obeys_it() {
@@ -159,7 +160,7 @@ fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
     let (boundary, _) = committed();
     let outside = boundary.host.with_file_name("another");
     git(&boundary.host, &["init", "-q", outside.to_str().unwrap()]);
-    let mut list: Vec<String> = built_in().map(str::to_owned).collect();
+    let mut list: Vec<Cow<'static, str>> = built_in().map(Cow::Borrowed).collect();
     list.push("asked".into());
     let look =
         || mounts(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list).unwrap();

@@ -2,6 +2,7 @@
 
 use super::*;
 use policy::plan::Protect;
+use std::borrow::Cow;
 
 #[test]
 fn finds_repositories_of_every_kind_and_sockets() {
@@ -88,7 +89,7 @@ fn what_was_not_reached_at_the_start_is_not_taken_for_the_agents() {
     let boundary = Boundary::new();
     let config = "[core]\n\tpager = evil\n";
     boundary.repository("old").write("old/.git/config", config).until_the_clock_is_past("old/.git/config");
-    let by = Protect { paths: built_in().map(str::to_owned).collect(), ..Protect::NOTHING };
+    let by = Protect { paths: built_in().map(Cow::Borrowed).collect(), ..Protect::NOTHING };
     let too_late = Deadline::after(Duration::ZERO);
     let walk = walk_until(&boundary.root().enter().unwrap(), 3, too_late, &Known::default()).unwrap();
     assert!(!walk.is_whole);
@@ -112,7 +113,7 @@ fn names_that_the_walk_has_read_need_not_be_listed_again() {
             .write(&format!("{tree}.claude/settings.json"), "{}")
             .link("a.code-workspace", &format!("{tree}.envrc"));
     }
-    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let list: Vec<Cow<'static, str>> = built_in().map(Cow::Borrowed).collect();
     let look = |walk: &Walk| mounts(&boundary.root().enter().unwrap(), &boundary.host, walk, &list).unwrap();
     let walk = boundary.walk(3);
     for read in ["", ".git", "nested", "nested/.git", "bare.git"] {

@@ -21,6 +21,7 @@ use crate::cli::{BatchArgs, PlanRequest, Unnamed};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
+use crate::load;
 use crate::ui::Ui;
 
 mod arguments;
@@ -40,9 +41,10 @@ pub(crate) fn batch(ui: &Ui, context: &Context, args: BatchArgs) -> Result<ExitC
         return Err(CommandError::message(Code::UsageInvalid, message)
             .hint("leave it out: `sandbox.name` in each line of the output says what each was called"));
     }
-    let input = Input::open(context, file.as_deref(), |opened| {
+    let mut input = Input::open(context, file.as_deref(), |opened| {
         if trust_tasks { Ok(None) } else { opened.distrusted(context, &defaults) }
     })?;
+    input.bound(|| load::timeout_of(context, &defaults));
     let source = if input.is_file() { Source::File(input.read_all()?) } else { Source::Pipe(input) };
     // Before there is any other thread: signals go to one that has not blocked them.
     let signals = Signals::block().context("cannot block signals")?;

@@ -100,7 +100,7 @@ pub(super) fn carry(
     if show.dry_run {
         return super::plan::show(ui, &loaded.plan).map(Carried::Ended);
     }
-    precedence::note(context, &loaded.searched)?;
+    precedence::note_start(context, &loaded.plan, &loaded.searched, &loaded.deciding)?;
     let (state, own, caller) = (context.state(), context.own(), context.caller);
     for boundary in &loaded.plan.boundaries {
         let (host, guest) = (escape::path(&boundary.host), escape::path(&boundary.guest));

@@ -6,7 +6,6 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use policy::text::escape;
-use sandbox::host::acting::ActingAs;
 use sandbox::tools::{
     Bounds, Case, Content, Edit, FileTools, FoundFile, LineRole, ListOptions, ListedKind, MAX_FILE_BYTES,
     Media, ReadOptions, SearchOptions, Selection, Stopped,
@@ -14,6 +13,7 @@ use sandbox::tools::{
 use serde_json::json;
 
 use super::sandboxes;
+use crate::as_caller::AsCaller;
 use crate::cli::{FsCommand, FsEditArgs, FsListArgs, FsPathArgs, FsReadArgs, FsSearchArgs, FsSelectionArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -74,7 +74,7 @@ fn read(ui: &Ui, context: &Context, args: &FsReadArgs) -> Result<(), CommandErro
 
 fn write(ui: &Ui, context: &Context, args: &FsPathArgs) -> Result<(), CommandError> {
     let tools = open(context, &args.name)?;
-    let content = standard_input()?;
+    let content = standard_input(context)?;
     let written = tools.write(&args.path, &content)?;
     ui.data(&written, |_| String::new())
 }
@@ -98,11 +98,11 @@ fn edits(context: &Context, args: &FsEditArgs) -> Result<Vec<Edit>, CommandError
         return Ok(pairs.map(|(old, new)| Edit { old: old.clone(), new: new.clone() }).collect());
     };
     let bytes = if file == Path::new("-") {
-        standard_input()?
+        standard_input(context)?
     } else {
-        // Under sudo, with the rights of the user behind it.
-        ActingAs::user(context.caller)
-            .and_then(|_acting| std::fs::read(file))
+        context
+            .open(file)
+            .and_then(|file| whole(&file))
             .map_err(|error| invalid(format!("cannot read {}: {error}", escape::path_in_text(file))))?
     };
     let edits: Vec<Edit> = serde_json::from_slice(&bytes).map_err(|error| {
@@ -116,12 +116,16 @@ fn edits(context: &Context, args: &FsEditArgs) -> Result<Vec<Edit>, CommandError
 }
 
 /// Reads standard input to its end, as far as anything could be done with it.
-fn standard_input() -> Result<Vec<u8>, CommandError> {
-    let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| {
+fn standard_input(context: &Context) -> Result<Vec<u8>, CommandError> {
+    whole(AsCaller::new(io::stdin().lock(), context.caller)).map_err(|error| {
         CommandError::new(Code::ToolFailed, anyhow::Error::new(error).context("cannot read standard input"))
-    })?;
+    })
+}
+
+/// Reads to the end, as far as anything could be done with it.
+fn whole(from: impl io::Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

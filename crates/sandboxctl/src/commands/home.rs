@@ -112,7 +112,7 @@ fn export(ui: &Ui, context: &Context, name: &str, output: Option<&Path>) -> Resu
     // O_EXCL: nothing is overwritten, and no link is written through.
     let mut file = context
         .path_to(&context.absolute(path))
-        .and_then(|path| small_file::create_new(&path))
+        .and_then(|path| small_file::create_new(&path, 0o666))
         .with_context(|| format!("cannot create {shown}"))
         .map_err(|error| context::as_user(error, context.caller))?;
     drop(acting);

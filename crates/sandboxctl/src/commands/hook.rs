@@ -26,8 +26,9 @@ use serde_json::{Map, Value, json};
 
 use super::create;
 use super::sandboxes::{MAKING, lookup_made};
+use crate::as_caller::AsCaller;
 use crate::cli::{HookAgent, HookArgs};
-use crate::context::Context;
+use crate::context::{Context, caller_of_this_process};
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::load::{self, Loaded};
@@ -137,8 +138,10 @@ fn answer_here(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
 }
 
 fn read_input() -> Result<Vec<u8>, CommandError> {
+    // This process is root's under sudo, and what it reads is shown where it is no call.
+    let caller = caller_of_this_process()?;
     let mut text = Vec::new();
-    let length = std::io::stdin().take(MAX_CALL + 1).read_to_end(&mut text);
+    let length = AsCaller::new(std::io::stdin().lock(), caller).take(MAX_CALL + 1).read_to_end(&mut text);
     length.context("cannot read the call on standard input")?;
     if text.len() as u64 > MAX_CALL {
         let message = format!("the call on standard input is longer than {MAX_CALL} bytes");

@@ -25,7 +25,7 @@ pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCo
     let _acting = ActingAs::user(context.caller).with_context(|| format!("cannot create {name}"))?;
     // O_EXCL: neither a file nor a dangling link is ever written through.
     let reached = context.path_to(&path).with_context(|| format!("cannot create {name}"))?;
-    let mut file = match small_file::create_new(&reached) {
+    let mut file = match small_file::create_new(&reached, 0o666) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(CommandError::message(
                 Code::ConfigExists,

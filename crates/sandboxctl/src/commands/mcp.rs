@@ -40,7 +40,7 @@ pub(crate) fn mcp(ui: &Ui, command: McpCommand) -> Result<ExitCode, CommandError
 fn serve(ui: &Ui, context: Context, args: &McpServeArgs) -> Result<ExitCode, CommandError> {
     let http = args.http.map(|address| options(&context, address, args)).transpose()?;
     let loaded = load::plan_with_workers(ui, &context, &args.request, Vec::new())?;
-    precedence::note(&context, &loaded.searched)?;
+    precedence::note_start(&context, &loaded.plan, &loaded.searched, &loaded.deciding)?;
     if let Some(warning) = &loaded.ignored {
         ui.warning(warning);
     }

@@ -1,5 +1,7 @@
 //! `pool`: containers that are made ahead.
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +23,7 @@ use serde_json::json;
 use tracing::debug;
 
 use crate::cli::{PlanRequest, PoolCommand};
-use crate::context::Context;
+use crate::context::{Context, refuse_sudo};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::home;
@@ -36,6 +38,9 @@ const REFILL: [&str; 2] = ["pool", "refill"];
 const MAX_PLAN: u64 = 64 << 20;
 
 pub(crate) fn pool(ui: &Ui, command: PoolCommand) -> Result<ExitCode, CommandError> {
+    if matches!(command, PoolCommand::Refill { .. }) {
+        refuse_sudo("the process that fills a pool", "sandboxctl run")?;
+    }
     let mut context = Context::gather()?;
     match command {
         PoolCommand::Fill(request) => fill(ui, &mut context, &request.0),
@@ -107,6 +112,11 @@ pub(super) fn refill_in_background(plan: &Plan, state: &Path, caller: Identity) 
         let mut command = Command::new("/proc/self/exe");
         command.args(REFILL).arg(drains.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Root has no pool for somebody else; who has become this user by sudo is no concern of it.
+        let of_sudo = |name: &OsString| name.as_encoded_bytes().starts_with(b"SUDO_");
+        for name in env::vars_os().map(|(name, _)| name).filter(of_sudo) {
+            command.env_remove(name);
+        }
         // What the caller has left open beside the standard streams is not for it.
         confine::close_from_on_exec(3)?;
         let mut child = command.spawn()?;

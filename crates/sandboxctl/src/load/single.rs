@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use policy::agents::Profile;
@@ -10,7 +11,9 @@ use policy::config::Config;
 use policy::config::effective::{Effective, EngineAnswer};
 use policy::config::overrides::Overrides;
 use policy::config::problem::{Located, Location, Problem, Scope};
-use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths, widenings};
+use policy::config::trust::{
+    Applies, ResolvedPath, TrustContext, Widening, paths, shared_directories, widenings,
+};
 use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider};
 use policy::rules::socket::controls;
@@ -131,7 +134,8 @@ pub(crate) fn make(
     if let Some(file) = &file {
         own_files::protect(&file.candidate.path, &mut plan)?;
     }
-    own_files::protect_known(in_force.files(), &mut plan);
+    own_files::protect_settings(context, &mut plan)?;
+    own_files::protect_known(in_force.all_files(), &mut plan);
     own_git::protect(context, &mut plan);
     let config = file.map(|file| file.candidate.path);
     Ok(Made { plan, policy, config, project, ignored, asked, searched, directories, programs })
@@ -270,6 +274,13 @@ pub(crate) fn writable_of(context: &Context, request: &PlanRequest) -> Vec<PathB
     }
 }
 
+/// Returns how long a command that is asked for so may run, where anything bounds that.
+pub(crate) fn timeout_of(context: &Context, request: &PlanRequest) -> Option<Duration> {
+    let (file, _) = files::searched(context, request.source.config.as_deref()).ok()?;
+    let flags = request::overrides(request, Vec::new());
+    settings(context, file.as_ref(), &flags).ok()?.effective.settings().limits.timeout.as_ref()?.value
+}
+
 /// Puts the settings of the profile that is asked for beneath all others. Returns them, and where it was asked for.
 fn with_profile(
     context: &Context,
@@ -309,9 +320,18 @@ fn compare(
     found: &FoundFile,
     directories: &mut Directories,
 ) -> Vec<Widening> {
-    let leads: BTreeMap<PathBuf, ResolvedPath> =
-        paths(config).filter_map(|path| Some((path.to_owned(), directories.lead(context, path)?))).collect();
+    let mut leads: BTreeMap<PathBuf, ResolvedPath> = paths(config)
+        .chain(shared_directories(without.settings()))
+        .filter_map(|path| Some((path.to_owned(), directories.lead(context, path)?)))
+        .collect();
     // The path of the file has its links resolved, and so has that of its directory.
     let directory = found.directory();
+    // The project's own directory is shared without a file, too.
+    let shared = shared_directories(config).filter_map(|path| Some(leads.get(path)?.path.clone()));
+    let shared: Vec<PathBuf> = shared.filter(|path| path != directory).collect();
+    let named = own_git::named(context, &shared);
+    for lead in leads.values_mut() {
+        lead.named = named.get(&lead.path).cloned();
+    }
     widenings(config, &TrustContext { without, directory, resolved_directory: directory, leads: &leads })
 }

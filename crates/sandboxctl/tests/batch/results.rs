@@ -172,3 +172,49 @@ fn a_list_that_an_agent_may_have_written_says_what_runs_alone() {
         assert_eq!(line(&output, "a")["stdout"]["text"], "ran\n", "by {caller:?}: {output:?}");
     }
 }
+
+/// The list is from an agent that has ended, and this batch shares another directory.
+#[test]
+fn a_list_that_an_agent_has_left_says_what_runs_alone() {
+    for caller in callers("lists of earlier agents") {
+        let place = Place::new(caller);
+        place.write("workspace/data/x", "");
+        place.write("workspace/out/y", "");
+        let task = with(script("a", "echo ran"), &json!({ "provider": "local" }));
+        let copy = ["sh", "-c", "cp /list/list tasks.jsonl"];
+        place.write("workspace/from/list", &format!("{task}\n"));
+        let output =
+            place.inside(&["-v", "./out:/workspace", "-v", "./from:/list:ro"], &copy).output().unwrap();
+        assert!(output.status.success(), "by {caller:?}: {output:?}");
+        let output = ours(&place, &["-v", "./data:/workspace", "out/tasks.jsonl"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "by {caller:?}: {output:?}");
+        assert!(said.contains("out, which an earlier sandbox could write to"), "by {caller:?}: {said}");
+        // The controls: a list where no agent could write, and one that its owner has read.
+        for words in [&["from/list"][..], &["--trust-tasks", "out/tasks.jsonl"]] {
+            let words = [&["-v", "./data:/workspace"], words].concat();
+            let output = ours(&place, &words).output().unwrap();
+            assert_eq!(line(&output, "a")["stdout"]["text"], "ran\n", "{words:?} by {caller:?}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn a_list_that_an_agent_may_have_written_lets_no_task_run_longer_than_the_batch() {
+    for caller in callers("timeouts in lists of agents") {
+        let place = Place::new(caller);
+        let long = with(script("long", "sleep 3"), &json!({ "timeout": "1h" }));
+        let short = with(script("short", "sleep 60"), &json!({ "timeout": "200ms" }));
+        place.write("workspace/tasks.jsonl", &format!("{long}\n{short}\n"));
+        let run = |words: &[&str]| {
+            let output = ours(&place, &[&["--timeout=1s"], words].concat()).output().unwrap();
+            ["long", "short"].map(|id| line(&output, id)["result"]["code"].as_i64())
+        };
+        assert_eq!(run(&["tasks.jsonl"]), [Some(124); 2], "by {caller:?}");
+        assert_eq!(
+            run(&["--trust-tasks", "tasks.jsonl"]),
+            [Some(0), Some(124)],
+            "the control, by {caller:?}"
+        );
+    }
+}

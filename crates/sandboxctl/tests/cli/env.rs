@@ -136,7 +136,7 @@ impl TestEnv {
         command
     }
 
-    fn answer(&self, output: &Output) -> Answer {
+    pub(crate) fn answer(&self, output: &Output) -> Answer {
         let root = self.root();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(root.to_str().unwrap(), "[TEMP]");
         Answer {

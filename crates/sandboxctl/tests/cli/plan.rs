@@ -231,6 +231,25 @@ fn the_callers_own_records_are_not_shared_writable() {
 }
 
 #[test]
+fn records_and_settings_are_not_shared_where_variables_lead_elsewhere() {
+    let env = TestEnv::new();
+    let (state, settings) = (env.home().join(".local/state"), env.home().join(".config/sandboxctl"));
+    for directory in [&state, &settings, &env.home().join("elsewhere")] {
+        std::fs::create_dir_all(directory).unwrap();
+    }
+    for (variable, directory, what) in
+        [("XDG_STATE_HOME", state, "records"), ("XDG_CONFIG_HOME", settings, "settings")]
+    {
+        let elsewhere = env.home().join("elsewhere");
+        let volume = format!("{}:/x", directory.display());
+        let mut plan = env.command(&env.project(), &["plan", "-v", &volume]);
+        let answer = env.answer(&plan.env(variable, elsewhere).output().unwrap());
+        assert_eq!(answer.code, 2, "{answer}");
+        assert!(answer.stderr.contains(&format!("the {what} of sandboxctl in `[TEMP]/home/.")), "{answer}");
+    }
+}
+
+#[test]
 fn mistakes_in_flags_are_usage_errors_all_at_once() {
     assert_snapshot!(TestEnv::new().call(&["plan", "-m", "1x", "--timeout", "5x", "-v", "nonsense", "--network", "on"]), @r#"
     code: 2

@@ -86,6 +86,13 @@ impl<'a> Pool<'a> {
         }
     }
 
+    /// Waits until the process in the background has filled it, and has ended: before it ends it looks once more whether what waits fits.
+    fn wait_until_filled(&self) {
+        self.wait_for(self.size);
+        // Who fills one waits for whoever does so already.
+        assert_eq!(self.fill()["made"], 0);
+    }
+
     /// What a run says of itself.
     fn run(&self, flags: &[&str], argv: &[&str]) -> Value {
         json(&mut self.place.inside(&[&["--format", "json"], flags].concat(), argv))
@@ -174,14 +181,14 @@ fn what_came_since_it_was_made_is_protected_hidden_and_seen() {
         let pool = Pool::of(&place, runner, 1);
         // The control: nothing has changed.
         assert_eq!(pool.run(&[], &["true"])["pool"]["start"], "warm", "in {runner:?} by {caller:?}");
-        pool.wait_for(1);
+        pool.wait_until_filled();
 
         place.write("workspace/.git/hooks/keep", "");
         let run = pool.run(&[], &["sh", "-c", "echo x >/workspace/.git/hooks/post-checkout"]);
         assert_eq!(run["pool"]["start"], "cold", "in {runner:?} by {caller:?}: {run:#}");
         assert_ne!(run["result"]["code"], 0, "in {runner:?} by {caller:?}: {run:#}");
         assert!(!place.workspace().join(".git/hooks/post-checkout").exists());
-        pool.wait_for(1);
+        pool.wait_until_filled();
 
         // Another file of the same name, which may have the number of the one that was there.
         place.configure("[pool]\nsize = 1\nmax_age = \"5m\"\n[protect]\nhide = [\".env\"]\n");
@@ -193,7 +200,7 @@ fn what_came_since_it_was_made_is_protected_hidden_and_seen() {
             let run = pool.run(&[], &["cat", "/workspace/.env"]);
             assert_eq!(run["pool"]["start"], "cold", "in {runner:?} by {caller:?}: {run:#}");
             assert_eq!(run["stdout"]["text"], "", "in {runner:?} by {caller:?}: {run:#}");
-            pool.wait_for(1);
+            pool.wait_until_filled();
         }
 
         // Another directory of the same name.
@@ -202,7 +209,7 @@ fn what_came_since_it_was_made_is_protected_hidden_and_seen() {
         let run = pool.run(&[], &["ls", "/workspace"]);
         assert_eq!(run["pool"]["start"], "cold", "in {runner:?} by {caller:?}: {run:#}");
         assert_eq!(run["stdout"]["text"], "new\n", "in {runner:?} by {caller:?}: {run:#}");
-        pool.wait_for(1);
+        pool.wait_until_filled();
         let run = pool.run(&[], &["ls", "/workspace"]);
         assert_eq!(run["pool"]["start"], "warm", "in {runner:?} by {caller:?}: {run:#}");
         pool.end();

@@ -1,6 +1,8 @@
 //! Two sandboxes at once in one directory: what the agent of the first one has made is not what the second one has found there.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Child;
 
@@ -165,5 +167,41 @@ fn none_starts_where_another_agent_has_changed_a_link_that_hides_or_protects() {
             assert!(!said(&after).contains("has changed the link"), "{case}: {after:?}");
             holds(&after);
         }
+    }
+}
+
+/// A sandbox looks for sockets only so many directories deep, so none must get further down than that.
+#[test]
+fn no_directory_with_a_covered_socket_is_moved_out_of_sight_of_the_next_sandbox() {
+    const CONNECT: &str = "
+import os, socket, sys
+for directory, _, names in os.walk('.'):
+    if 'agent.sock' in names:
+        os.chdir(directory)
+        socket.socket(socket.AF_UNIX).connect('agent.sock')
+        print('connected')
+";
+    const MOVE: &str = "mkdir -p a/b/c/d && mv run a/b/c/d/";
+    for caller in callers("sockets that another agent moves") {
+        let place = project(caller);
+        let socket = place.workspace().join("run/agent.sock");
+        fs::create_dir(socket.parent().unwrap()).unwrap();
+        let _listener = UnixListener::bind(&socket).unwrap();
+        fs::set_permissions(&socket, Permissions::from_mode(0o777)).unwrap();
+        place.give(socket.parent().unwrap());
+        place.give(&socket);
+        let connected = || {
+            let output = place.inside(&[""; 0], &["python3", "-c", CONNECT]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let client = first(&place, &format!("{MOVE} || true"));
+        assert_eq!(connected(), "", "beside it, by {caller:?}");
+        End::Sooner.end(client);
+        assert_eq!(connected(), "", "after it, by {caller:?}");
+        // The control: once it is there, nobody finds it, and a mask is all that keeps the agent from a named socket.
+        assert!(
+            place.outside(&["sh", "-c", MOVE]).current_dir(place.workspace()).status().unwrap().success()
+        );
+        assert_eq!(connected(), "connected\n", "the control, by {caller:?}");
     }
 }

@@ -44,6 +44,7 @@ const REPOSITORIES: Kind = Kind {
     obeyed: &[
         "a/.hg/hgrc", "a/.envrc", "b/.jj/repo/config.toml", "b/.jj/repo/store/git_target",
         "b/.vscode/tasks.json", "c/.sl/config", "d/e/.jj/repo", "f/_darcs/prefs/defaults", "g/.pijul/config",
+        "h/.bzr/branch/location",
     ],
     harmless: &[
         "a/.hg/store/x", "b/.jj/repo/op_heads/x", "c/.sl/store/x", "f/_darcs/inventories/x", "no/.envrc",

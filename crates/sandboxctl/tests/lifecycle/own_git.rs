@@ -86,13 +86,14 @@ const HOOK: &str = "printf '#!/bin/sh\\ntouch obeyed-hook\\n' > hooks/pre-commit
 #[test]
 fn hooks_are_found_behind_the_home_of_any_user_and_behind_links_that_lead_nowhere() {
     for caller in callers("directories of hooks in other words") {
-        for by in ["in another home", "behind a link", "that may be missing"] {
+        for by in ["in another home", "behind a link", "that may be missing", "out of where git is"] {
             let place = Place::new(caller);
             let hooks = place.workspace().join("hooks");
             let named = match by {
                 // Its home is /usr/sbin.
                 "in another home" => format!("~daemon/../..{}", hooks.display()),
                 "that may be missing" => format!(":(optional){}", hooks.display()),
+                "out of where git is" => format!("%(prefix)/../..{}", hooks.display()),
                 _ => {
                     let link = place.path("home/link").display().to_string();
                     outside(&place, &format!("ln -s {} {link}", hooks.display()));
@@ -344,6 +345,52 @@ fn a_repository_is_not_made_around_hooks_that_an_earlier_run_has_prepared() {
     }
 }
 
+/// The shared directory is what a configuration of git names, or lies in it: nothing within it is a protected path.
+#[test]
+fn a_shared_directory_that_a_configuration_of_git_names_is_reported_and_needs_trust() {
+    const HOOKS: &str = "[core]\n\thooksPath = .my-hooks\n";
+    const FILTER: &str = "[filter \"x\"]\n\tclean = python3 tools/strip\n\tsmudge = cd ./ && cat\n";
+    const ABSOLUTE: &str =
+        "[core]\n\thooksPath = ~/../workspace/q/hooks\n[init]\n\ttemplateDir = ~/../workspace/q/template\n";
+    for caller in callers("shared directories that a configuration of git names") {
+        let cases = [
+            ("home/.gitconfig", HOOKS, ".my-hooks", true),
+            ("workspace/.git/config", HOOKS, ".my-hooks", true),
+            ("workspace/.git/config", FILTER, "tools/strip/lib", true),
+            ("home/.gitconfig", ABSOLUTE, "q/hooks", true),
+            ("home/.gitconfig", ABSOLUTE, "q/template/hooks", true),
+            ("home/.gitconfig", HOOKS, "hooks", false),
+            ("home/.gitconfig", FILTER, "src", false),
+            ("workspace/.git/config", FILTER, "tools/other", false),
+        ];
+        for (file, text, directory, is_named) in cases {
+            let place = Place::new(caller);
+            outside(&place, &format!("git init -q .; mkdir -p {directory}"));
+            outside(&place, &format!("printf '%s' '{text}' >> ../{file}"));
+            let case = format!("{directory} by {file}, by {caller:?}");
+            let output = inside(&place, directory, &["--report", "-v", ".:/workspace"], "touch x");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{case}: {said}");
+            assert_eq!(said.contains("is named by a configuration of git"), is_named, "{case}: {said}");
+            let is_partly = said.lines().any(|line| {
+                line.starts_with("protect") && line.contains("partly") && line.contains("named by")
+            });
+            assert_eq!(is_partly, is_named, "{case}: {said}");
+
+            let shared =
+                |more: &str| format!("[shared_dirs.x]\nhost = \"{directory}\"\nguest = \"/x\"\n{more}");
+            place.write("workspace/sandbox.toml", &shared(""));
+            let output = inside(&place, "", &[], "touch /x/x");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.success(), !is_named, "{case}: {said}");
+            assert_eq!(said.contains("shared_dirs.x.host lets the agent write"), is_named, "{case}: {said}");
+            assert!(inside(&place, "", &["--trust"], "touch /x/x").status.success(), "{case}, with trust");
+            place.write("workspace/sandbox.toml", &shared("mode = \"ro\"\n"));
+            assert!(inside(&place, "", &[], "ls /x").status.success(), "{case}, read-only");
+        }
+    }
+}
+
 /// Runs a command in a mount namespace in which the normal user has this home.
 fn with_home(place: &Place, words: &[std::ffi::OsString]) -> std::process::Command {
     let passwd = place.path("passwd");
@@ -357,6 +404,41 @@ fn with_home(place: &Place, words: &[std::ffi::OsString]) -> std::process::Comma
     let script = format!("mount --bind {} /etc/passwd && exec \"$@\"", passwd.display());
     let start = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(std::ffi::OsString::from);
     place.command(&[start.to_vec(), words.to_vec()].concat())
+}
+
+#[test]
+fn what_is_named_by_another_mount_of_a_shared_directory_is_not_the_agents() {
+    use crate::machine::{Caller, NORMAL};
+
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for caller in callers("directories that are mounted twice") {
+        for named_in in ["home/.gitconfig", "workspace/.git/config"] {
+            // The control: nothing is named.
+            for is_named in [false, true] {
+                let place = Place::new(caller);
+                let other = place.path("other");
+                std::fs::create_dir(&other).unwrap();
+                place.write("workspace/hooks/keep", "");
+                outside(&place, "git init -q .");
+                if is_named {
+                    let hooks = place.workspace().join("hooks");
+                    place.write(named_in, &format!("[core]\n\thooksPath = {}\n", hooks.display()));
+                }
+                let mount = "mount --bind . \"$0\"; cd \"$0\"; exec \"$@\"";
+                let start = ["unshare", "--mount", "sh", "-ec", mount, other.to_str().unwrap()];
+                let id = NORMAL.to_string();
+                let user = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups", "--"];
+                let user = if caller == Caller::Normal { &user[..] } else { &[] };
+                let start = start.iter().chain(user).map(std::ffi::OsString::from).collect::<Vec<_>>();
+                let run = place.run(&[""; 0], &["sh", "-c", HOOK]);
+                let output = place.command(&[start, run].concat()).output().unwrap();
+                let is_kept = !place.workspace().join("hooks/pre-commit").exists();
+                assert_eq!(is_kept, is_named, "in {named_in} by {caller:?}: {output:?}");
+            }
+        }
+    }
 }
 
 #[test]

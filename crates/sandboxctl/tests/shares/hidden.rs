@@ -62,33 +62,78 @@ fn nothing_is_written_to_what_is_hidden_and_nothing_made_in_its_place() {
     }
 }
 
-/// What the patterns of the next run go by must be there then.
 #[test]
-fn what_is_hidden_for_where_it_lies_cannot_be_moved_away_with_what_is_around_it() {
+fn another_name_of_a_file_that_is_protected_too_is_hidden_in_every_run() {
+    for (place, what) in places("hidden files with two names") {
+        place.write("workspace/.env", "KEY=1");
+        place.write("workspace/a/file", "");
+        fs::hard_link(place.path("workspace/.env"), place.path("workspace/a/copy")).unwrap();
+        assert_eq!(said(&script(&place, &[], "cat a/copy")), "KEY=1", "{what}: the control");
+        // The control has given the protected file one name alone.
+        fs::remove_file(place.path("workspace/a/copy")).unwrap();
+        fs::hard_link(place.path("workspace/.env"), place.path("workspace/a/copy")).unwrap();
+        for _ in 0..2 {
+            let output = script(&place, &["--hide", ".env"], "cat a/copy .env");
+            assert!(output.status.success() && said(&output).is_empty(), "{what}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn a_link_in_the_way_of_a_pattern_is_refused() {
+    for (place, what) in places("links in the way of patterns") {
+        place.write("workspace/other", "");
+        let hide = ["--hide", "config/prod.key"];
+        let output = script(&place, &hide, "mkdir -p conf && ln -s conf config");
+        assert!(output.status.success(), "{what}: {output:?}");
+        place.write("workspace/conf/prod.key", "KEY=1");
+        assert_eq!(said(&script(&place, &[], "cat conf/prod.key")), "KEY=1", "{what}: the control");
+        let output = script(&place, &hide, "cat conf/prod.key");
+        assert!(!output.status.success() && said(&output).is_empty(), "{what}: {output:?}");
+        assert!(error(&output).contains("config is a symlink to"), "{what}: {output:?}");
+        // As the error says, and where no pattern goes by the place.
+        for hide in ["conf/prod.key", "prod.key", "con*/prod.key"] {
+            let output = script(&place, &["--hide", hide], "cat conf/prod.key");
+            assert!(output.status.success() && said(&output).is_empty(), "{what} {hide}: {output:?}");
+        }
+        // A link that leads to nothing that is shared shows nothing.
+        fs::remove_file(place.path("workspace/config")).unwrap();
+        std::os::unix::fs::symlink("/usr", place.path("workspace/config")).unwrap();
+        assert!(script(&place, &hide, "true").status.success(), "{what}");
+    }
+}
+
+/// What the patterns of the next run go by must be there then. And a run that starts meanwhile must find the file in a place, not between two.
+#[test]
+fn no_directory_above_a_hidden_path_is_moved() {
+    const ALL: [&str; 7] = ["a", "a/secrets", "a/file", "config", "config/secrets", "other", "other/deep"];
     for (place, what) in places("directories above hidden paths") {
         workspace(&place);
-        let run = |hide: &str, text: &str| said(&script(&place, &["--hide", hide], text));
-        // The control: what a name hides is hidden in whatever directory.
-        let moved = run("secrets/", "mv config moved && echo moved; cat moved/secrets/key");
-        assert_eq!(moved, "moved\n", "{what}");
-        assert_eq!(
-            run("secrets/", "cat moved/secrets/key; mv moved config && echo back"),
-            "back\n",
-            "{what}"
-        );
-        for hide in ["config/secrets/", "/config/**", "**/config/secrets"] {
-            assert_eq!(
-                run(hide, "mv config moved && echo moved; mv a b && mv b a && echo other"),
-                "other\n",
-                "{what} {hide}"
+        place.write("workspace/other/deep/file", "");
+        fs::hard_link(place.workspace().join("a/.env.local"), place.workspace().join("other/deep/same"))
+            .unwrap();
+        let moved = |flags: &[&str]| {
+            let text = format!(
+                "for path in {}; do mv $path $path.moved && echo $path && mv $path.moved $path; done",
+                ALL.join(" ")
             );
-            assert_eq!(
-                run(hide, "cat */secrets/key config/secrets/key 2>/dev/null"),
-                "KEY=1",
-                "{what} {hide}: that in a"
-            );
-            assert!(place.workspace().join("config/secrets/key").exists(), "{what} {hide}");
+            said(&script(&place, flags, &text)).lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(moved(&[]), ALL, "{what}: the control");
+        for (hide, fixed) in [
+            (".env", &["a"][..]),
+            ("secrets/", &["a", "a/secrets", "config", "config/secrets"]),
+            ("key", &["a", "a/secrets", "config", "config/secrets"]),
+            ("config/secrets/", &["config", "config/secrets"]),
+            ("/config/**", &["config", "config/secrets"]),
+            // Its other name, too.
+            (".env.local", &["a", "other", "other/deep"]),
+        ] {
+            let loose: Vec<&str> = ALL.into_iter().filter(|path| !fixed.contains(path)).collect();
+            assert_eq!(moved(&["--hide", hide]), loose, "{what} {hide}");
         }
+        let look = "cat a/secrets/key config/secrets/key 2>/dev/null";
+        assert_eq!(said(&script(&place, &["--hide", "config/secrets/"], look)), "KEY=1", "{what}: that in a");
     }
 }
 
@@ -221,6 +266,43 @@ fn a_hidden_file_that_the_host_replaces_ends_the_sandbox_or_is_warned_of() {
     }
 }
 
+/// What is renamed keeps its cover, unless that is past a directory which is a mount of its own.
+#[test]
+fn a_hidden_file_that_the_host_moves_is_gone_after() {
+    const NEW: &str = "echo KEY=2 >new && mv new";
+    const READ: &str = "echo ready; read -r go; sleep 1.5; cat *.key */*.key 2>/dev/null; true";
+    for caller in callers("hidden files that are moved") {
+        for (action, is_shown) in [
+            ("mv sub sub2".to_owned(), false),
+            (format!("mv sub sub2; {NEW} sub2/x.key"), true),
+            (format!("mv sub sub2; sleep 2.5; {NEW} sub2/x.key"), true),
+            (format!("mv sub sub2; ln -s sub2 sub; sleep 2.5; {NEW} sub2/x.key"), true),
+            ("mv sub/x.key sub/y.key".to_owned(), false),
+            (format!("mv sub/x.key sub/y.key; sleep 2.5; {NEW} sub/y.key"), true),
+            ("mv sub/x.key x.key".to_owned(), true),
+            ("mv sub sub2; mkdir sub; mv sub2/x.key sub".to_owned(), true),
+            ("mv sub ../home/sub2".to_owned(), false),
+            ("mv sub ../home/sub2; sleep 2.5; mv ../home/sub2 sub".to_owned(), false),
+            ("mv sub sub2; rm sub2/x.key".to_owned(), false),
+            ("rm -r sub".to_owned(), false),
+            (format!("rm sub/x.key; sleep 2.5; {NEW} sub/x.key"), true),
+        ] {
+            let case = format!("{action}, by {caller:?}");
+            let place = Place::new(caller);
+            place.write("workspace/sub/x.key", "KEY=1\n");
+            place.configure("[protect]\nhide = [\"*.key\"]\non_replaced = \"warn\"\n");
+            let mut client = ready::start(&mut place.inside(&[""; 0], &["sh", "-c", READ]));
+            let done = place.outside(&["sh", "-c", &action]).current_dir(place.workspace()).status().unwrap();
+            assert!(done.success(), "{case}");
+            client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+            let output = client.wait_with_output().unwrap();
+            assert!(output.status.success(), "{case}: {output:?}");
+            assert_eq!(said(&output).contains("KEY"), is_shown, "{case}: {output:?}");
+            assert_eq!(error(&output).contains("hidden inside"), is_shown, "{case}: {output:?}");
+        }
+    }
+}
+
 #[test]
 fn what_would_hide_nothing_is_refused() {
     for caller in callers("patterns") {
@@ -311,6 +393,29 @@ fn a_hidden_file_that_the_agent_has_git_track_is_reported() {
             let warning = warned("cp .git/index index; cp index .git/index");
             assert!(!warning.contains("has git track"), "{what} {hidden}: {warning}");
             assert!(outside("git reset -q --hard").status.success(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_hidden_file_that_a_new_repository_tracks_is_reported() {
+    // A repository that is not one yet: not every image has git.
+    const SET_UP: &str = "mkdir d; echo KEY=1 >d/.env; cd d; git init -q .; number=$(echo x | git hash-object -w --stdin); \
+         git update-index --add --cacheinfo 100644,$number,.env; mv .git/HEAD .git/head; mv .git ../forged";
+    for (place, what) in places("a new repository that tracks a hidden path") {
+        let outside = |text: &str| place.outside(&["sh", "-c", text]).output().unwrap();
+        assert!(outside(SET_UP).status.success(), "{what}");
+        let attack = "cp -r forged d/.git; mv d/.git/head d/.git/HEAD";
+        let commit = "git -C d -c user.name=a -c user.email=a@b commit -qam x; git -C d show HEAD:.env";
+        assert!(outside(attack).status.success(), "{what}");
+        assert_eq!(said(&outside(commit)), "KEY=1\n", "{what}: the control");
+        assert!(outside("rm -rf d/.git").status.success(), "{what}");
+        for (script, expected) in [(attack, true), (&*format!("{attack}; rm d/.git/index"), false)] {
+            let output = place.inside(&["--hide", ".env"], &["sh", "-c", script]).output().unwrap();
+            assert!(output.status.success(), "{what}: {output:?}");
+            let named = "has git track 1 more paths that are hidden inside, such as .env";
+            assert_eq!(error(&output).contains(named), expected, "{what} {script}: {output:?}");
+            assert!(outside("rm -rf d/.git").status.success(), "{what}");
         }
     }
 }

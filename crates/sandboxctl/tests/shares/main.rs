@@ -7,6 +7,7 @@ mod git_config;
 mod hidden;
 mod led_out;
 mod options;
+mod own_settings;
 mod owners;
 mod precedence;
 mod sockets;

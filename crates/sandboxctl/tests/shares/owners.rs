@@ -1,5 +1,6 @@
 //! Whose files are, inside and outside.
 
+use std::ffi::OsString;
 use std::fs;
 
 use crate::machine::{Caller, NORMAL, callers};
@@ -43,4 +44,75 @@ fn git_finds_its_index_as_it_was_on_the_other_side() {
         let output = script(&place, &[], "touch -d 2002-01-01 file; git status --short");
         assert!(output.status.success() && index() != before, "{output:?}");
     }
+}
+
+/// Plans to share a directory of a user whose home passwd(5) names, and returns what is said against it.
+fn against_sharing(place: &Place, home: &str, before: &[&str], directory: &str) -> Option<String> {
+    let line =
+        format!("root:x:0:0::/root:/bin/sh\nowner:x:{NORMAL}:{NORMAL}::{home}:/bin/sh\nnone:x:2:2::/:\n");
+    let passwd = place.write("passwd", &line);
+    let script = format!("mount --bind {} /etc/passwd && exec \"$@\"", passwd.display());
+    let start = ["unshare", "--mount", "sh", "-c", &script, "sh"].into_iter().chain(before.iter().copied());
+    let volume = format!("{directory}:/x");
+    let plan = place.words("plan", &["-v", &volume], &["true"]);
+    let words: Vec<_> = start.map(OsString::from).chain(plan).collect();
+    let output = place.command(&words).output().unwrap();
+    (!output.status.success()).then(|| crate::error(&output))
+}
+
+#[test]
+fn the_homes_of_other_users_are_not_shared_by_root_wherever_they_lie() {
+    if !callers("homes of others").contains(&Caller::Root) || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new(Caller::Root);
+    for name in
+        [".ssh/id", ".local/state/sandboxctl/x", ".config/sandboxctl/x", ".local/share/x", "project/x"]
+    {
+        place.write(&format!("people/owner/{name}"), "");
+    }
+    std::os::unix::fs::symlink("people", place.path("led")).unwrap();
+    let home = place.path("people/owner");
+    let inside = |name: &str| home.join(name).to_str().unwrap().to_owned();
+    let refused = [
+        ("", "it is a home directory"),
+        ("..", "lies in it"),
+        (".ssh", "holds credentials"),
+        (".config", "in it holds credentials"),
+        (".local", "in it holds credentials"),
+        (".local/share", "in it holds credentials"),
+        (".local/state", "the records of sandboxctl"),
+        (".local/state/sandboxctl", "the records of sandboxctl"),
+        (".config/sandboxctl", "the settings of sandboxctl"),
+    ];
+    // Also where passwd(5) has a link on the way there.
+    for named in ["people/owner", "led/owner"] {
+        let named = place.path(named).to_str().unwrap().to_owned();
+        for (name, why) in refused {
+            let said = against_sharing(&place, &named, &[], &inside(name)).unwrap_or_default();
+            assert!(said.contains(why), "{name} of {named}: {said}");
+        }
+        assert_eq!(against_sharing(&place, &named, &[], &inside("project")), None, "in {named}");
+    }
+    // The control: it is because of what passwd(5) says.
+    assert_eq!(against_sharing(&place, "/", &[], &inside("")), None);
+    assert_eq!(against_sharing(&place, "/", &[], &inside(".local/state")), None);
+}
+
+#[test]
+fn the_home_that_passwd_names_is_not_shared_whatever_the_environment_says() {
+    if !callers("another HOME").contains(&Caller::Normal) || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    place.write("elsewhere/.local/state/sandboxctl/x", "");
+    let home = place.path("elsewhere").to_str().unwrap().to_owned();
+    let id = NORMAL.to_string();
+    let before = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups", "--"];
+    let said = against_sharing(&place, &home, &before, &home).unwrap_or_default();
+    assert!(said.contains("it is a home directory"), "{said}");
+    let said = against_sharing(&place, &home, &before, &format!("{home}/.local/state")).unwrap_or_default();
+    assert!(said.contains("the records of sandboxctl"), "{said}");
+    // The control.
+    assert_eq!(against_sharing(&place, "/", &before, &home), None);
 }

@@ -116,3 +116,109 @@ fn a_file_that_was_in_force_cannot_be_changed_from_a_directory_above() {
         assert_eq!(in_place().as_deref(), Some(NEARER), "by {caller:?}: {output:?}");
     }
 }
+
+/// The next agent runs without the file that was named, which hides a key and names the file of a worker.
+#[test]
+fn a_file_that_was_named_cannot_be_changed_by_the_next_agent() {
+    const SHARED: &str = "[shared_dirs]\nwork = { host = \"HERE\", guest = \"/workspace\", hide = [\"*.key\"] }\n[limits]\ntmp_size = \"1m\"\n";
+    const WORKER: &str = "[shared_dirs]\n[agent]\ncommand = [\"true\"]\n";
+    const NAMED: [&str; 4] = ["ci.toml", "ci/other.toml", "worker.toml", "ci/worker.toml"];
+    for caller in callers("files that were named") {
+        let place = Place::new(caller);
+        for (file, here, worker) in [(NAMED[0], ".", NAMED[2]), (NAMED[1], "..", "worker.toml")] {
+            let text = SHARED.replace("HERE", here) + &format!("[workers.w]\nconfig = {worker:?}\n");
+            place.write(&format!("workspace/{file}"), &text);
+        }
+        for file in [NAMED[2], NAMED[3]] {
+            place.write(&format!("workspace/{file}"), WORKER);
+        }
+        place.write("workspace/a.key", "SECRET");
+        place.write("workspace/ci/unnamed.toml", WORKER);
+        let run = |flags: &[&str], script: &str| {
+            let flags = [&["--quiet"], flags].concat();
+            place.inside(&flags, &["sh", "-c", script]).current_dir(place.workspace()).output().unwrap()
+        };
+        for file in [NAMED[0], NAMED[1]] {
+            let output = run(&["--trust", "--config", file], "cat a.key; true");
+            assert!(output.status.success() && said(&output).is_empty(), "{file} by {caller:?}: {output:?}");
+        }
+        let attack = "for file in *.toml ci/*.toml; do printf 'version = 1\\n' >$file; done; cat a.key";
+        let output = run(&[], attack);
+        assert_eq!(said(&output), "SECRET", "without the file, by {caller:?}: {output:?}");
+        let content = |file: &str| fs::read_to_string(place.path(&format!("workspace/{file}"))).unwrap();
+        assert_eq!(content("ci/unnamed.toml"), NEARER, "the control, by {caller:?}: {output:?}");
+        for file in NAMED {
+            assert_ne!(content(file), NEARER, "{file} by {caller:?}: {output:?}");
+        }
+    }
+}
+
+/// The user shares a directory read-only and without its keys; a project in it says otherwise.
+#[test]
+fn a_projects_file_is_no_wider_than_what_the_user_shares() {
+    const HIDDEN: &str = "cat /code/a.key 2>/dev/null; touch /code/made 2>/dev/null; true";
+    for caller in callers("directories of the user's own") {
+        let place = Place::new(caller);
+        let code = place.workspace().display().to_string();
+        place.configure(&format!(
+            "[shared_dirs.code]\nhost = {code:?}\nguest = \"/code\"\nmode = \"ro\"\nhide = [\"*.key\"]\n"
+        ));
+        place.write("workspace/a.key", "SECRET");
+        let run = |flags: &[&str]| {
+            let flags = [&["--quiet"], flags].concat();
+            place.inside(&flags, &["sh", "-c", HIDDEN]).current_dir(place.workspace()).output().unwrap()
+        };
+        let output = run(&[]);
+        assert!(
+            output.status.success() && said(&output).is_empty(),
+            "the control, by {caller:?}: {output:?}"
+        );
+
+        for (table, keys) in [
+            (
+                "[shared_dirs.code]\nhost = \".\"\nguest = \"/code\"\n",
+                ["shared_dirs.code.mode", "shared_dirs.code.hide"],
+            ),
+            (
+                "[shared_dirs.code]\nhost = \".\"\nguest = \"/code\"\nmode = \"ro\"\n",
+                ["shared_dirs.code.hide"; 2],
+            ),
+        ] {
+            place.write("workspace/sandbox.toml", table);
+            let output = run(&[]);
+            assert!(!output.status.success() && said(&output).is_empty(), "by {caller:?}: {output:?}");
+            for key in keys {
+                assert!(error(&output).contains(key), "{key}, by {caller:?}: {output:?}");
+            }
+            assert_eq!(said(&run(&["--trust"])), "SECRET", "with trust, by {caller:?}");
+        }
+        fs::remove_file(place.workspace().join("made")).unwrap();
+    }
+}
+
+/// The user has chosen who runs agents, and that no image is fetched for one.
+#[test]
+fn a_project_chooses_no_other_provider_than_the_users_own() {
+    for caller in callers("a provider of the user's own") {
+        let place = Place::new(caller);
+        place.configure("provider = \"native\"\n[container]\npull = \"never\"\n");
+        let run = |flags: &[&str], project: &str| {
+            place.write("workspace/sandbox.toml", project);
+            let flags = [&["--quiet"], flags].concat();
+            place.inside(&flags, &["true"]).current_dir(place.workspace()).output().unwrap()
+        };
+        let output = run(&[], "provider = \"native\"\n[container]\npull = \"never\"\n");
+        assert!(output.status.success(), "the control, by {caller:?}: {output:?}");
+        for (project, key, what) in [
+            ("provider = \"docker\"\n", "provider", "run by docker, where your own settings say native"),
+            ("provider = \"auto\"\n", "provider", "run by auto, where your own settings say native"),
+            ("[container]\npull = \"always\"\n", "container.pull", "lets the engine fetch images"),
+        ] {
+            let output = run(&[], project);
+            assert_eq!(output.status.code(), Some(2), "{project} by {caller:?}: {output:?}");
+            assert!(error(&output).contains(key) && error(&output).contains(what), "{project}: {output:?}");
+        }
+        let output = run(&["--trust"], "[container]\npull = \"always\"\n");
+        assert!(output.status.success(), "with trust, by {caller:?}: {output:?}");
+    }
+}

@@ -1,8 +1,10 @@
 //! Files that are copied into sandboxes that stay, out of them, and from one to another.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use crate::place::Place;
@@ -214,6 +216,112 @@ fn a_copy_that_is_cut_off_leaves_nothing_half_made() {
         said(&ours(&place, &["stop", "--time", "0", &name(&place)]).output().unwrap());
         let output = cp(&place, &[&there("/tmp/d"), "late"]);
         assert_eq!(error_code(&output), "sandbox.state");
+    }
+}
+
+#[test]
+fn what_has_failed_first_is_what_is_said() {
+    for (caller, runner) in everywhere("errors of copies") {
+        let who = format!("in {runner:?} by {caller:?}");
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &[]);
+        // More than a pipe holds, so that whoever writes it learns that nobody reads.
+        sandbox.prints(&["sh", "-c", "head -c 1000000 /dev/zero >/tmp/big; echo x >/tmp/file"]);
+        let there = |path: &str| format!("{}:{path}", name(&place));
+        let output = cp(&place, &[&there("/tmp/big"), &there("/tmp/file/in-no-directory")]);
+        assert_eq!(error_code(&output), "copy.failed", "{who}");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("Not a directory") && !said.contains("Broken pipe"), "{who}: {said}");
+        // And what is written to a stream that nobody reads.
+        let program = place.path("sandboxctl");
+        let script = "\"$0\" cp --format json \"$1\" - 2>error | true; exit ${PIPESTATUS[0]}";
+        let output = place
+            .outside(&["bash", "-c", script, program.to_str().unwrap(), &there("/tmp/big")])
+            .output()
+            .unwrap();
+        let error = fs::read_to_string(place.workspace().join("error")).unwrap();
+        assert!(!output.status.success() && !error.contains("/tmp/big"), "{who}: {output:?} {error}");
+    }
+}
+
+#[test]
+fn a_copy_goes_wherever_the_host_has_a_directory() {
+    for (caller, runner) in everywhere("copies to odd directories") {
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &[]);
+        sandbox.prints(&["sh", "-c", "echo content >/tmp/file"]);
+        let name = OsStr::from_bytes(b"not \xff UTF-8");
+        let directory = place.workspace().join(name);
+        fs::create_dir_all(&directory).unwrap();
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+        let there = format!("{}:/tmp/file", crate::name(&place));
+        let mut cp = ours(&place, &["cp", "--format", "json", &there]);
+        said(&cp.arg(&directory).output().unwrap());
+        assert_eq!(
+            fs::read_to_string(directory.join("file")).unwrap(),
+            "content\n",
+            "in {runner:?} by {caller:?}"
+        );
+    }
+}
+
+/// Copies a directory out of a sandbox, and kills the client while it does. Returns what that has left beside the copy's place.
+fn killed_copy(place: &Place, from: &str) -> PathBuf {
+    let drafts = || -> Vec<PathBuf> {
+        let all = fs::read_dir(place.workspace()).unwrap().map(|entry| entry.unwrap().path());
+        all.filter(|path| path.file_name().unwrap().as_encoded_bytes().starts_with(b".sandboxctl-cp-"))
+            .collect()
+    };
+    let mut client = ours(place, &["cp", from, "copied"]).spawn().unwrap();
+    let draft = loop {
+        // From then on its record says which directory it is.
+        let has_begun = |draft: &PathBuf| fs::read_dir(draft).unwrap().next().is_some();
+        if let Some(draft) = drafts().pop().filter(has_begun) {
+            break draft;
+        }
+        assert!(client.try_wait().unwrap().is_none(), "it has ended without a draft");
+    };
+    client.kill().unwrap();
+    client.wait().unwrap();
+    assert!(draft.exists(), "the control: a killed client leaves it");
+    draft
+}
+
+#[test]
+fn what_a_killed_copy_has_left_is_removed_by_the_next_command() {
+    for (caller, runner) in everywhere("copies that are killed") {
+        let who = format!("in {runner:?} by {caller:?}");
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &[]);
+        // One of the small files comes first, and then so much that it is not copied before the client is killed.
+        sandbox.prints(&["sh", "-c", "mkdir /tmp/d; cd /tmp/d; echo x >a; truncate -s 4G b; echo x >c"]);
+        let there = format!("{}:/tmp/d", name(&place));
+        let prune = || said(&ours(&place, &["prune"]).output().unwrap());
+        let records = || {
+            let all = fs::read_dir(place.home().join(".local/state/sandboxctl/runs")).unwrap();
+            all.filter(|one| {
+                one.as_ref().unwrap().file_name().as_encoded_bytes().starts_with(b"sandboxctl-cp-")
+            })
+            .count()
+        };
+
+        let draft = killed_copy(&place, &there);
+        assert_eq!(records(), 1, "{who}");
+        prune();
+        assert!(!draft.exists(), "{who}");
+        assert!(!place.workspace().join("copied").exists(), "{who}");
+
+        // Somebody has given its name to a directory of theirs.
+        let draft = killed_copy(&place, &there);
+        fs::rename(&draft, draft.with_extension("moved")).unwrap();
+        fs::create_dir(&draft).unwrap();
+        fs::write(draft.join("theirs"), "").unwrap();
+        let output = ours(&place, &["prune"]).output().unwrap();
+        said(&output);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("a copy that was killed may have left .sandboxctl-cp-"), "{who}: {errors}");
+        assert!(draft.join("theirs").exists(), "{who}");
+        assert_eq!(records(), 0, "{who}: it is said once");
     }
 }
 

@@ -33,12 +33,18 @@ pub(super) struct Statements<'a> {
 /// Returns a text as its readers see it, of which all lines end alike: what ends a line for some is left out by others.
 pub(super) fn readings(content: &[u8]) -> Vec<String> {
     const UNUSUAL_ENDS: [char; 6] = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    const JOIN: &str = "\\\n";
     let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
-    if text.contains(UNUSUAL_ENDS) {
+    let mut readings = if text.contains(UNUSUAL_ENDS) {
         vec![text.replace(UNUSUAL_ENDS, "\n"), text.replace(UNUSUAL_ENDS, "")]
     } else {
         vec![text]
-    }
+    };
+    // A shell joins lines within a name, too.
+    let joined: Vec<_> = readings.iter().filter(|text| text.contains(JOIN)).collect();
+    let joined: Vec<_> = joined.into_iter().map(|text| text.replace(JOIN, "")).collect();
+    readings.extend(joined);
+    readings
 }
 
 impl<'a> Assignment<'a> {
@@ -74,6 +80,14 @@ impl<'a> Assignment<'a> {
         (is_over && !inner.contains(is_odd)).then_some(inner)
     }
 
+    /// Returns the value with the comment behind it, which belongs to it for readers that know no comments there. Of plain words there is
+    /// none: they name neither options nor files elsewhere.
+    pub(super) fn with_comment(&self) -> Option<&'a str> {
+        let line = self.first_line().filter(|line| !line.starts_with(QUOTES))?;
+        let comment = &line[line.find(" #").or_else(|| line.find("\t#"))?..];
+        (!comment.split(is_space).skip_while(|word| word.is_empty()).all(is_plain_of_comment)).then_some(line)
+    }
+
     /// Returns the value with its quotes, as far as any reader takes it; `None` if it is too long to tell.
     pub(super) fn written(&self) -> Option<&'a str> {
         let below = self.rest.trim_start();
@@ -100,6 +114,17 @@ impl<'a> Assignment<'a> {
         let is_last = self.rest.len() <= LONGEST_CLEAR;
         Some(self.rest[..end.or_else(|| is_last.then_some(self.rest.len()))?].trim())
     }
+}
+
+fn is_space(letter: char) -> bool {
+    matches!(letter, ' ' | '\t')
+}
+
+/// Returns whether a word of a comment can be neither an option nor a path or an address.
+fn is_plain_of_comment(word: &str) -> bool {
+    let word = word.trim_start_matches(['#', '(']).trim_end_matches([',', '.', ')', '!', '?', ';']);
+    (word.is_empty() || word.starts_with(char::is_alphanumeric))
+        && word.chars().all(|letter| letter.is_alphanumeric() || letter == '-')
 }
 
 /// Where a backslash takes the meaning from what follows it.
@@ -157,14 +182,14 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn line(&mut self, start: usize, line: &'a str) {
         let is_comment = line.trim_start().starts_with('#');
-        let is_over = start >= self.open_until && self.shell.quote.is_none();
+        let is_over = start >= self.open_until && self.shell.is_surely_outside();
         if is_comment && is_over {
             return self.shell.begin_line();
         }
         if !is_comment {
             self.assignment(start, line, Separator::Any);
         }
-        if runs_a_command(line) {
+        if has_command(line) && !(is_over && is_quoted(line)) {
             self.found.commands.push(line);
         }
         // Each word to which a shell, or a reader that goes on after a value in quotes, comes outside of quotes.
@@ -249,11 +274,20 @@ struct Shell {
     last: char,
     /// Where the line begins in which a backtick has opened a command.
     backtick: Option<usize>,
+    /// Whether shells differ about where the quotes end from here on.
+    is_unclear: bool,
 }
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { quote: None, is_escaped: false, is_in_comment: false, last: '\n', backtick: None }
+        Self {
+            quote: None,
+            is_escaped: false,
+            is_in_comment: false,
+            last: '\n',
+            backtick: None,
+            is_unclear: false,
+        }
     }
 }
 
@@ -265,6 +299,11 @@ impl Shell {
         }
         self.is_in_comment = false;
         self.is_escaped = false;
+    }
+
+    /// Returns whether every shell is outside of quotes here.
+    fn is_surely_outside(&self) -> bool {
+        self.quote.is_none() && !self.is_unclear
     }
 
     /// Returns whether a word may begin here that the shell does not read as text.
@@ -288,7 +327,13 @@ impl Shell {
                 begun = self.backtick.take();
                 self.backtick = begun.is_none().then_some(line);
             }
-            (None, '\'' | '"') => self.quote = Some(letter),
+            (None, '\'' | '"') => {
+                // `$'…'` has backslashes in some shells alone.
+                self.is_unclear |= letter == '\'' && self.last == '$';
+                self.quote = Some(letter);
+            }
+            // In what `<<` begins, a quote is text.
+            (None, '<') => self.is_unclear |= self.last == '<',
             (None, '#') if self.last.is_whitespace() || ";&|()".contains(self.last) => {
                 self.is_in_comment = true;
             }
@@ -299,17 +344,23 @@ impl Shell {
     }
 }
 
-/// Returns whether a shell would run a command in a value, as far as it is on this line.
-fn runs_a_command(line: &str) -> bool {
-    let value = line.split_once('=').map_or(line, |(_, value)| value).trim();
+/// Returns whether a shell would run a command, as far as it is on this line and not in quotes.
+fn has_command(line: &str) -> bool {
+    // A shell joins what a backslash at the end of a line divides.
+    line.contains("$(") || line.trim_end().ends_with("$\\") || line.matches('`').count() > 1
+}
+
+/// Returns whether a line that begins outside of quotes is an assignment of a value that readers take for text, whatever is in it.
+fn is_quoted(line: &str) -> bool {
+    // To some readers, a colon ends a name.
+    let Some((name, value)) = line.split_once(['=', ':']) else { return false };
+    let value = value.trim();
+    let is_name = name.chars().all(|letter| is_of_name(letter) || letter.is_whitespace());
     let is_text =
         value.starts_with('\'') && value.len() > 1 && value[1..].find('\'') == Some(value.len() - 2);
-    // Some readers take a backtick for a quote.
+    // Some readers take a backtick for a quote. A shell runs a program of this name, without arguments.
     let inner = value.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
-    let is_quoted = inner.is_some_and(|inner| !inner.contains([' ', '/', '`']));
-    // A shell joins what a backslash at the end of a line divides.
-    let is_command = value.contains("$(") || value.ends_with("$\\") || value.matches('`').count() > 1;
-    !is_text && !is_quoted && is_command
+    is_name && (is_text || inner.is_some_and(|inner| inner.is_empty() || is_plain(inner)))
 }
 
 /// Returns the name of the variable that a line sets, if it sets one.

@@ -19,20 +19,43 @@ const JAVA_OPTIONS: &[&str] = &[
     "-Xmn", "-Xms", "-Xmx", "-Xss", "-client", "-server",
 ];
 
-/// Options of less that run nothing, and write nothing; those of editors that wait.
+/// Options of less that run nothing, and write nothing.
 const LESS_OPTIONS: &[&str] = &[
     "--RAW-CONTROL-CHARS", "--chop-long-lines", "--ignore-case", "--mouse", "--no-init",
     "--quit-if-one-screen", "--tabs=4",
 ];
-const EDITOR_OPTIONS: &[&str] = &["--new-window", "--nofork", "--wait", "-f", "-n", "-nw", "-t", "-w"];
 
 /// Programs that take what they are given for text, or for an address. Others may run it: `PAGER=sh` runs what git writes.
-const EDITORS: &[&str] = &[
-    "atom", "cat", "code", "code-insiders", "codium", "cursor", "emacs", "emacsclient", "gedit", "gvim",
-    "helix", "hx", "idea", "joe", "kak", "kate", "less", "mate", "mcedit", "micro", "mvim", "nano", "ne",
-    "notepad", "nvim", "pico", "subl", "true", "vi", "view", "vim", "windsurf", "zed",
+/// Of editors, each with the options with which it only waits, or stays in its terminal: what an option is to one is the name of a file
+/// to be run to another.
+const EDITORS: &[(&[&str], &[&str])] = &[
+    (
+        &["atom", "code", "code-insiders", "codium", "cursor", "gedit", "subl", "windsurf"],
+        &["--new-window", "--wait", "-n", "-w"],
+    ),
+    (&["emacs"], &["-nw"]),
+    (&["emacsclient"], &["-n", "-nw", "-t"]),
+    (&["gvim", "mvim", "vim"], &["--nofork", "-f", "-n"]),
+    (&["idea"], &["--wait"]),
+    (&["kak", "kate", "nvim", "view"], &["-n"]),
+    (&["mate"], &["--wait", "-w"]),
+    (&["nano", "pico"], &["-t", "-w"]),
+    (&["zed"], &["--wait", "-n", "-w"]),
+    (&["cat", "helix", "hx", "joe", "less", "mcedit", "micro", "ne", "notepad", "true", "vi"], &[]),
 ];
-const PAGERS: &[&str] = &["bat", "batcat", "cat", "delta", "less", "lv", "more", "most", "ov"];
+/// Of pagers other than less, the same: `-e` is a command to one of them.
+const PAGERS: &[(&[&str], &[&str])] = &[
+    (
+        &["bat", "batcat"],
+        &["--color=always", "--paging=always", "--paging=never", "--plain", "--style=plain", "-p", "-pp"],
+    ),
+    (&["delta"], &["--dark", "--light", "--line-numbers", "--side-by-side", "-n", "-s"]),
+    (&["lv"], &["-c"]),
+    (&["more"], &["-c", "-d", "-f", "-l", "-p", "-s", "-u"]),
+    (&["most"], &["-s", "-w"]),
+    (&["ov"], &["--quit-if-one-screen", "-F"]),
+    (&["cat"], &[]),
+];
 const BROWSERS: &[&str] = &[
     "brave", "brave-browser", "chrome", "chromium", "chromium-browser", "edge", "false", "firefox",
     "google-chrome", "google-chrome-stable", "lynx", "microsoft-edge", "none", "open", "opera", "safari",
@@ -65,6 +88,10 @@ const OFFICIAL_HOSTS: &[&str] = &[
     "open.bigmodel.cn", "openrouter.ai", "us.api.openai.com", "us.cloud.langfuse.com",
 ];
 
+/// Schemes after which some readers need no slash (WHATWG, "URL"), and those of proxies.
+const SPECIAL_SCHEMES: &[&str] =
+    &["file", "ftp", "http", "https", "socks", "socks4", "socks4a", "socks5", "socks5h", "ws", "wss"];
+
 /// Returns whether a value, as every reader of the file takes it, is harmless for what its variable does.
 pub(super) fn is_harmless(kind: VariableKind, value: &str) -> bool {
     let is = |words: &[&str]| words.contains(&value);
@@ -72,8 +99,13 @@ pub(super) fn is_harmless(kind: VariableKind, value: &str) -> bool {
         VariableKind::Runs => false,
         VariableKind::Setting => is_switch(value),
         VariableKind::Plain => is_plain(value),
-        VariableKind::Editor => is_program(value, EDITORS, |option| EDITOR_OPTIONS.contains(&option)),
-        VariableKind::Pager => is_program(value, PAGERS, is_option_of_less),
+        VariableKind::Version => value.split(' ').all(|version| version.is_empty() || is_plain(version)),
+        VariableKind::Editor => is_one_of(EDITORS, value),
+        VariableKind::Pager => {
+            // Without its dash, an option is the name of a file.
+            let is_option = |option: &str| option.starts_with('-') && is_option_of_less(option);
+            is_program(value, &["less"], is_option) || is_one_of(PAGERS, value)
+        }
         VariableKind::Browser => {
             is_program(&value.to_ascii_lowercase().replace(' ', "-"), BROWSERS, |_| false)
         }
@@ -121,6 +153,11 @@ fn is_program(command: &str, known: &[&str], is_option: impl Fn(&str) -> bool) -
     known.contains(&name.unwrap_or(program)) && words.all(is_option)
 }
 
+/// Returns whether a command is one of these programs, with options of its own alone.
+fn is_one_of(programs: &[(&[&str], &[&str])], command: &str) -> bool {
+    programs.iter().any(|(known, options)| is_program(command, known, |option| options.contains(&option)))
+}
+
 /// Returns the name of a program without the version that distributions write after it.
 fn without_version(program: &str) -> &str {
     let name = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
@@ -154,18 +191,37 @@ fn is_of_project(address: &str) -> bool {
     is_path || host(address).is_some_and(|host| is_name(&host) && !is_number(&host))
 }
 
-/// Returns the host of an address, in lower case, if all who take it apart agree about it: with a user's name, or a backslash, they do not.
+/// Returns the host of an address, in lower case, if all who take it apart agree about it: with a user's name, or a backslash, they do
+/// not, nor where a scheme has another number of slashes than two. `https:/example.org` and `https:1.2.3.4` lead somewhere.
 fn host(address: &str) -> Option<String> {
     if !is_address(address) {
         return None;
     }
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let (has_scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) if is_scheme(scheme) => (true, rest),
+        Some(_) => return None,
+        None => (false, address),
+    };
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let end_of_number = authority.starts_with('[').then(|| authority.find(']').map_or(0, |end| end + 1));
     let (host, port) =
         authority.split_at(end_of_number.or_else(|| authority.find(':')).unwrap_or(authority.len()));
-    let is_port = port.strip_prefix(':').unwrap_or(port).bytes().all(|byte| byte.is_ascii_digit());
-    is_port.then(|| host.to_ascii_lowercase())
+    let is_port =
+        |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && (has_scheme || !port.is_empty());
+    let agrees = match port.strip_prefix(':') {
+        Some(port) => is_port(port) && (has_scheme || !is_one(host, SPECIAL_SCHEMES)),
+        None => port.is_empty(),
+    };
+    agrees.then(|| host.to_ascii_lowercase())
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-".contains(&byte))
+}
+
+fn is_one(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|one| one.eq_ignore_ascii_case(word))
 }
 
 fn is_address(text: &str) -> bool {

@@ -27,6 +27,9 @@ const EXECUTING: &[(&str, &str)] = &[
     ("filter", "smudge"),
     ("format", "outputdirectory"),
     ("format", "signaturefile"),
+    // Whose signatures git calls good, and whose not any more.
+    ("gpg", "allowedsignersfile"),
+    ("gpg", "revocationfile"),
     // Options of `git diff` that git-gui adds: of some, it runs a program, or writes a file.
     ("gui", "diffopts"),
     ("gui", "editor"),
@@ -45,6 +48,8 @@ const EXECUTING: &[(&str, &str)] = &[
     ("instaweb", "httpd"),
     ("instaweb", "modulepath"),
     ("interactive", "difffilter"),
+    // What the program of a custom transfer is given: one that runs scripts is given the name of a script.
+    ("lfs", "args"),
     ("lfs", "clean"),
     ("lfs", "path"),
     ("lfs", "smudge"),

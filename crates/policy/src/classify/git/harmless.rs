@@ -107,9 +107,9 @@ const DIFF: &[&str] = &[
     "noprefix", "renamelimit", "renames", "submodule",
 ];
 
-/// What git-lfs and git-annex write when they are set up.
+/// What git-lfs writes when it is set up. The filters of git-annex are none of these: what they run a branch, attributes and names of
+/// files say, which nobody classifies in a repository that is new.
 const FILTERS: &[&str] = &[
-    "git-annex filter-process", "git-annex smudge --clean -- %f", "git-annex smudge -- %f",
     "git-lfs clean -- %f", "git-lfs filter-process", "git-lfs filter-process --skip",
     "git-lfs smudge --skip -- %f", "git-lfs smudge -- %f",
 ];

@@ -26,7 +26,7 @@ pub(super) enum Values {
     NameWithBlanks,
     /// A reference, a pattern of them, or two with a colon between.
     References,
-    /// Text that is shown and nothing else.
+    /// Text that is shown, also in a prompt, and nothing else.
     Shown,
     /// A repository: a URL of a server, or a path or the name of a remote, which the search follows.
     Repository,
@@ -45,7 +45,7 @@ fn is_of(value: &OsStr, values: Values) -> bool {
     // The name of a person may be in any encoding.
     if values == Values::Shown {
         let text = value.to_string_lossy();
-        return !text.starts_with('-') && !text.contains(char::is_control);
+        return !text.starts_with('-') && !text.contains(char::is_control) && !may_be_expanded(&text);
     }
     if values == Values::WorkTree {
         return true;
@@ -72,6 +72,13 @@ fn is_of(value: &OsStr, values: Values) -> bool {
         Values::Hooks => (value == ".git/hooks" || value.ends_with("/.git/hooks")) && is_path(value),
         Values::Shown | Values::WorkTree => true,
     }
+}
+
+/// Returns whether a shell would run something that has text in its prompt: as a whole, or only the first letter of each word, which some
+/// themes show. A backslash may stand for a dollar sign there.
+fn may_be_expanded(text: &str) -> bool {
+    let after = text.find(['$', '\\']).map_or("", |at| &text[at + 1..]);
+    text.contains('`') || after.contains(['(', '{'])
 }
 
 /// Returns whether the subsection is a name or, where that selects servers, a URL of one. Git hands the name of a remote on as an
@@ -146,9 +153,19 @@ fn is_address(text: &str) -> bool {
     text.chars().all(|letter| letter.is_alphanumeric() || " ._~%/+@:,=#()-".contains(letter))
 }
 
-/// Returns the repository on this machine that a setting names, if it names one: what is no URL and has no host in front, see
-/// git-fetch(1), "Git URLs".
-pub(super) fn repository(entry: &ConfigEntry) -> Option<PathBuf> {
+/// Where a setting has git take a repository from.
+pub(super) enum Source {
+    /// A repository on this machine: what is no URL and has no host in front, see git-fetch(1), "Git URLs".
+    Path(PathBuf),
+    /// A command that speaks with it, see git-remote-ext(1): its words.
+    Command(Vec<Vec<u8>>),
+}
+
+/// What stands before a command in the place of a URL.
+const COMMAND: &[u8] = b"ext::";
+
+/// Returns where a setting has git take a repository from, if that is on this machine.
+pub(super) fn source(entry: &ConfigEntry) -> Option<Source> {
     let named = match (entry.section.as_str(), entry.key.as_str()) {
         ("remote", "url" | "pushurl" | "pushdefault")
         | ("branch", "remote" | "pushremote")
@@ -158,7 +175,30 @@ pub(super) fn repository(entry: &ConfigEntry) -> Option<PathBuf> {
         _ => None,
     }?
     .as_bytes();
+    if let Some(command) = named.strip_prefix(COMMAND) {
+        return Some(Source::Command(words_of_remote(command)));
+    }
     let named = named.strip_prefix(b"file://").unwrap_or(named);
     let has_host = named.split(|byte| *byte == b'/').next().is_some_and(|first| first.contains(&b':'));
-    (!named.is_empty() && !has_host).then(|| PathBuf::from(OsStr::from_bytes(named)))
+    (!named.is_empty() && !has_host).then(|| Source::Path(PathBuf::from(OsStr::from_bytes(named))))
+}
+
+/// Returns the words of a command as git-remote-ext(1) splits it: at spaces, where `% ` is a space and `%%` a `%`. What it puts in for
+/// another letter, such as `%S`, is no path; an argument of `%G` or `%V` is for the other side.
+fn words_of_remote(command: &[u8]) -> Vec<Vec<u8>> {
+    let (mut words, mut word) = (Vec::new(), Vec::new());
+    let mut bytes = command.iter();
+    while let Some(byte) = bytes.next() {
+        match (byte, bytes.as_slice().first()) {
+            (b' ', _) => words.push(std::mem::take(&mut word)),
+            (b'%', Some(escaped @ (b' ' | b'%'))) => {
+                word.push(*escaped);
+                bytes.next();
+            }
+            _ => word.push(*byte),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
 }

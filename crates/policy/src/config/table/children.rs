@@ -39,22 +39,22 @@ settings! {
         memory: Option<Bytes> as MemoryLimit = {
             doc: "Memory of each child, those that it starts included. `limits.memory` is what the sandbox and all its children have together, so \
                   the sandbox itself has what is left. Without the key, each has an equal part.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("it is higher than what your own settings say"),
             example: "\"256m\"",
         }
         cpus: Option<MilliCpus> as CpuLimit = {
             doc: "Processors of each child, taken out of `limits.cpus` in the same way: without the key an equal part.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("it is higher than what your own settings say"),
             example: "0.5",
         }
         pids: Option<u32> as PidsLimit = {
             doc: "Processes and threads of each child, taken out of `limits.pids` in the same way: without the key an equal part.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("it is higher than what your own settings say"),
             example: "128",
         }
         timeout: Option<Duration> as TimeLimit = {
             doc: "How long a child may run; without the key, as long as `limits.timeout` says. It ends with its sandbox in any case.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("it is higher than what your own settings say"),
             example: "\"10m\"",
         }
     }

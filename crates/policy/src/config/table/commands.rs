@@ -31,7 +31,9 @@ pub(super) const RULES: &[Key] = &[
         path: "commands.rules.*",
         kind: ValueKind::Table,
         doc: "One rule.",
-        trust: TrustRule::Needed("it allows commands, or takes the place of a rule of yours"),
+        trust: TrustRule::Needed(
+            "it allows commands, is less strict than what your own settings say of a class, or takes the place of a rule of yours",
+        ),
         ..Key::NONE
     },
 ];

@@ -47,7 +47,7 @@ settings! {
         }
         pull: Pull as WhenPulled = {
             doc: "When the engine fetches the image.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("your own settings say `never`, and it does not"),
             default: "\"missing\"",
             example: "\"never\"",
             status: Support::Containers,

@@ -17,7 +17,7 @@ settings! {
         provider: ProviderChoice as ProviderWord = {
             doc: "Who runs the sandbox. `auto` takes an engine that answers when the file has an `[image]` table, and \
                  `native` otherwise or when none answers; it says which and why. `local` isolates nothing, and is only ever taken when it is asked for by name.",
-            trust: TrustRule::Needed("it is `local`"),
+            trust: TrustRule::Needed("it is `local`, or another one than your own settings name"),
             default: "\"auto\"",
             example: "\"native\"",
             flag: Some(Flag {

@@ -15,7 +15,7 @@ settings! {
     table LifecycleTable at "lifecycle." {
         idle_timeout: Option<Duration> as TimeLimit = {
             doc: "How long a sandbox that stays waits for a command before it ends.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("it is higher than what holds without the file"),
             default: "\"unlimited\"",
             example: "\"15m\"",
             flag: Some(Flag {
@@ -27,7 +27,7 @@ settings! {
         }
         max_duration: Option<Duration> as TimeLimit = {
             doc: "How old a sandbox that stays gets: then it ends, whatever runs in it.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("it is higher than what holds without the file"),
             default: "\"unlimited\"",
             example: "\"8h\"",
             flag: Some(Flag {

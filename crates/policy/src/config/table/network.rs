@@ -36,7 +36,7 @@ settings! {
             doc: "The hosts that may be reached with `allowlist`, which is the mode where this list has an entry and no mode is set. \
                  Without a port, a host may be reached on every port. `preset:NAME` stands for the hosts that a tool needs. \
                  `METHODS URL` lets these requests alone pass. `--allow-host` adds one.",
-            trust: TrustRule::Needed("it is not empty"),
+            trust: TrustRule::Needed("it is not empty, or leaves out a host that is intercepted without the file and may be reached"),
             default: "[]",
             example: "[\"api.github.com:443\", \"*.example.org\", \"preset:npm\"]",
             flag: Some(Flag {
@@ -55,7 +55,7 @@ settings! {
         intercept: Vec<Located<network::HostPattern>> as ListOf<HostText> = {
             doc: "The hosts to which the egress proxy ends TLS itself: it sees each request, and adds credentials of `[secrets]`. \
                  Names only; `allow` must have them, too.",
-            trust: TrustRule::Needed("it is not empty"),
+            trust: TrustRule::Needed("it is not empty, or leaves out a host that is intercepted without the file and may be reached"),
             default: "[]",
             example: "[\"api.github.com\"]",
         }

@@ -30,7 +30,7 @@ settings! {
             doc: "The directory on the host, or a single regular file, which can only be shared with `mode = \"ro\"`.",
             trust: TrustRule::Needed(
                 "it leads out of the directory of the file, as written or once links are resolved; or when it can be written \
-                 and is, or lies in, a protected path",
+                 and is, or lies in, a protected path; or when the table takes the place of one of your own that shares another directory",
             ),
             example: "\"./workspace\"",
             required: true,
@@ -38,42 +38,42 @@ settings! {
         guest: GuestPlace as InsidePlace = {
             doc: "Where the sandbox sees it. `same` is the path that it has on the host, which editable installs, virtual \
                  environments and caches of builds have in their files.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("the table takes the place of one of your own, which has it elsewhere"),
             example: "\"/workspace\"",
             required: true,
         }
         mode: BoundaryMode as ModeWord = {
             doc: "`rw` to read and write, `ro` to read only. A single file is shared with `ro` alone.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("it is `rw`, where your own settings share the directory, one around it or one in it read-only"),
             default: "\"rw\"",
             example: "\"ro\"",
         }
         exec: bool as TrueOrFalse = {
             doc: "Whether programs in it can be executed; `false` is `noexec` of mount(8).",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("it is `true`, where your own settings say `false` of the directory, one around it or one in it"),
             default: "true",
             example: "false",
         }
         optional: bool as TrueOrFalse = {
             doc: "Whether the sandbox starts without it where the host has nothing at its path.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("the table takes the place of one of your own that has to be there"),
             default: "false",
             example: "true",
         }
         hide: Vec<Located<HidePattern>> as ListOf<HiddenPath> = {
             doc: "What is hidden in it, besides what `protect.hide` names: patterns as in gitignore(5), without `!` and `[`.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("the table takes the place of one of your own that hides more"),
             default: "[]",
             example: "[\".env\", \"secrets/\"]",
         }
         suffixes: Vec<Located<String>> as ListOf<Suffix> = {
             doc: "The only suffixes of files that the file tools (`sandboxctl fs`) touch there. Commands are not bound by it.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("your own settings let the file tools touch fewer files there"),
             example: "[\".md\", \".pdf\"]",
         }
         max_file_bytes: Bytes as Size = {
             doc: "The largest file that the file tools (`sandboxctl fs`) touch there. Commands are not bound by it.",
-            trust: TrustRule::Free,
+            trust: TrustRule::Needed("your own settings have a lower bound there"),
             example: "10_000_000",
         }
     }

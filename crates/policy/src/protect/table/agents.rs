@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
+use super::row::{FileRules, ProtectRow, RUN, classified, read_only};
 
 /// Work trees that an agent makes for itself: what is in one is looked at as in any repository.
 const WORKTREES: (&str, ContentRule) = ("worktrees/*", ContentRule::Harmless);
@@ -62,9 +62,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
     dotenv(".env.development", "the same as `.env`"),
     dotenv(".env.production", "the same as `.env`"),
     dotenv(".env.test", "the same as `.env`"),
+    dotenv(".env.testing", "the same as `.env`"),
     dotenv(".env.dev", "the same as `.env`"),
     dotenv(".env.prod", "the same as `.env`"),
     dotenv(".env.staging", "the same as `.env`"),
+    dotenv(".env.preview", "the same as `.env`"),
+    dotenv(".env.ci", "the same as `.env`"),
     dotenv(".flaskenv", "the same as `.env`, by Flask"),
     read_only(
         ".env.local.php",
@@ -418,13 +421,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
 
 /// Makes a row of variables for whoever loads them, which people and agents edit all day.
 const fn dotenv(path: &'static str, effect: &'static str) -> ProtectRow {
-    ProtectRow {
+    classified(
         path,
-        program: "agents that load it where they start, such as Qwen Code, Gemini CLI, aider and opencode; frameworks; autoenv and Oh My Zsh's dotenv",
+        "agents that load it where they start, such as Qwen Code, Gemini CLI, aider and opencode; frameworks; autoenv and Oh My Zsh's dotenv",
         effect,
-        source: "Qwen Code and Gemini CLI, \"Configuration\"; aider, \"Config with .env\"; Bun, \"Environment variables\"; Flask, \"Environment Variables From dotenv\"",
-        treatment: Treatment::Classified(NewFiles(&[("", ContentRule::DotEnv)])),
-    }
+        "Qwen Code and Gemini CLI, \"Configuration\"; aider, \"Config with .env\"; Bun, \"Environment variables\"; Flask, \"Environment Variables From dotenv\"",
+        &[("", ContentRule::DotEnv)],
+    )
 }
 
 const DOTENV_EFFECT: &str = "takes variables from it, of which some run programs (`NODE_OPTIONS`, `LD_PRELOAD`), and some say where keys and prompts \

@@ -1,11 +1,22 @@
 //! Rows of what Ansible loads from the directory of a playbook.
 
-use super::content::ContentRule;
-use super::row::{NewFiles, ProtectRow, RUN, Treatment, read_only};
+use super::content::{ContentRule, FileFormat};
+use super::harmless;
+use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
 
 const PROGRAM: &str = "ansible, and ansible-lint in editors when a playbook is opened";
 
 const DOCS: &str = "Ansible, \"Adding modules and plugins locally\"";
+
+const LINT: &str = "ansible-lint, in hooks, and in editors when a playbook is opened";
+
+const LINT_DOCS: &str = "Ansible Lint, \"Configuration\"";
+
+const LINT_CACHE: &str = "Ansible Lint, \"Using\", \"Cache\"";
+
+const LINT_EFFECT: &str = "loads modules of Python as rules from the directories that it names";
+
+const LINT_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::ANSIBLE_LINT))];
 
 const NAVIGATOR: &str = "ansible-navigator, \"Settings\"";
 
@@ -50,6 +61,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Ansible, \"Using collections in a playbook\"",
         RUN,
     ),
+    read_only(".ansible/collections", LINT, "loads the plugins of collections in it", LINT_CACHE, RUN),
+    read_only(".ansible/modules", LINT, "loads the modules in it", LINT_CACHE, RUN),
+    read_only(".ansible/roles", LINT, "loads the plugins of roles in it", LINT_CACHE, RUN),
+    read_only(".ansible-lint", LINT, LINT_EFFECT, LINT_DOCS, LINT_FILES),
+    read_only(".ansible-lint.yaml", LINT, "the same as `.ansible-lint`", LINT_DOCS, LINT_FILES),
+    read_only(".ansible-lint.yml", LINT, "the same as `.ansible-lint`", LINT_DOCS, LINT_FILES),
+    read_only(".config/ansible-lint.yaml", LINT, "the same as `.ansible-lint`", LINT_DOCS, LINT_FILES),
+    read_only(".config/ansible-lint.yml", LINT, "the same as `.ansible-lint`", LINT_DOCS, LINT_FILES),
     read_only("ansible-navigator.json", "ansible-navigator", NAVIGATOR_EFFECT, NAVIGATOR, RUN),
     read_only("ansible-navigator.yaml", "ansible-navigator", NAVIGATOR_EFFECT, NAVIGATOR, RUN),
     read_only("ansible-navigator.yml", "ansible-navigator", NAVIGATOR_EFFECT, NAVIGATOR, RUN),

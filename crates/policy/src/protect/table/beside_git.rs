@@ -45,9 +45,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".datalad/config",
         "DataLad",
-        "runs procedures by the commands that it names",
+        "runs procedures by the commands and from the directories that it names",
         "DataLad, datalad-run-procedure(1); datalad/local/run_procedure.py",
-        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::DATALAD))],
+        &[("", ContentRule::Settings(FileFormat::Git, harmless::tools::DATALAD))],
     ),
     read_only(
         ".datalad/procedures",

@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
+use super::row::{FileRules, ProtectRow, RUN, classified, read_only};
 
 const CARGO: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::CARGO))];
 
@@ -217,16 +217,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ".cargo/config", "cargo", "the same as `.cargo/config.toml`", "The Cargo Book, \"Configuration\"",
         CARGO,
     ),
-    ProtectRow {
-        path: "dagger.json",
-        program: "mise, where it takes versions from it",
-        effect: "chooses dagger, which may be a path in the project; it stays writable, and is moved aside if `engineVersion` is no version",
-        source: MISE_IDIOMATIC,
-        treatment: Treatment::Classified(NewFiles(&[(
-            "",
-            ContentRule::Settings(FileFormat::Json, harmless::tools::DAGGER),
-        )])),
-    },
+    classified(
+        "dagger.json",
+        "mise, where it takes versions from it",
+        "chooses dagger, which may be a path in the project; it stays writable, and is moved aside if `engineVersion` is no version",
+        MISE_IDIOMATIC,
+        &[("", ContentRule::Dagger)],
+    ),
     read_only(
         ".fvm",
         "FVM, and editors that open the project",
@@ -331,6 +328,20 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(
+        "bin/activate-hermit.*",
+        "a shell, by Hermit's hook, when the directory is entered",
+        "the same as `bin/activate-hermit`, for other shells",
+        "Hermit, \"Shell Integration\"",
+        RUN,
+    ),
+    read_only(
+        "bin/hermit",
+        "a shell, by the prompt of an environment of Hermit's",
+        "runs it whenever `bin` has changed",
+        "Hermit, \"Shell Integration\"",
+        RUN,
+    ),
+    read_only(
         "bin/hermit.hcl",
         "Hermit, when the directory is entered",
         "sets the variables in it, and takes packages from the sources that it names",
@@ -386,6 +397,36 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("arduino-cli.toml", ARDUINO, ARDUINO_EFFECT, ARDUINO_DOCS, RUN),
     read_only("arduino-cli.yaml", ARDUINO, ARDUINO_EFFECT, ARDUINO_DOCS, RUN),
     read_only("arduino-cli.yml", ARDUINO, ARDUINO_EFFECT, ARDUINO_DOCS, RUN),
+    classified(
+        "sketch.yaml",
+        ARDUINO,
+        "runs tools of the platforms that it names, from the servers that it names; it stays writable, and is moved aside if it newly names a \
+                 server",
+        "Arduino CLI, \"Sketch project file\"",
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::ARDUINO_SKETCH))],
+    ),
+    read_only(
+        "php.ini",
+        "the Symfony CLI, when it runs PHP or its server",
+        "loads the PHP and the extensions that it names",
+        "Symfony Local Web Server, \"Overriding PHP Config Options Per Project\"",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::PHP))],
+    ),
+    classified(
+        "rush.json",
+        "rush, at every command",
+        "chooses the version of itself and of the package manager, which may be a package of anybody's, and runs hooks; it stays writable, and \
+                 is moved aside if it newly names such a package, or hooks",
+        "Rush, \"rush.json\"",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::RUSH))],
+    ),
+    read_only(
+        "common/config/rush/.npmrc",
+        "rush, at every command",
+        "chooses where it takes itself and all packages from",
+        "Rush, \".npmrc\"",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::NPM))],
+    ),
     read_only(
         "wp-cli.yml",
         "WP-CLI, at every command",

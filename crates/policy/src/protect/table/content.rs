@@ -31,8 +31,13 @@ pub(crate) enum ContentRule {
     Versions(&'static [&'static str]),
     /// Versions of Python: everything else may be a directory of the project.
     PythonVersions,
-    /// Paths in `.hg` and in its store, with which Mercurial undoes a transaction.
-    HgPaths,
+    /// Paths in the data of a repository of Mercurial's or Sapling's, which lies in these directories, and in its store: with them a
+    /// transaction is undone.
+    HgPaths(&'static [&'static str]),
+    /// A name that prompts show, in which shells expand what they expand in a prompt.
+    ShownName,
+    /// Names of patches, of which quilt makes programs of awk.
+    PatchNames,
     /// Text that begins so, or nothing.
     Begins(&'static str),
     /// A prompt for an agent, with a header.
@@ -43,10 +48,20 @@ pub(crate) enum ContentRule {
     BuildServer,
     /// How each file is compiled.
     CompileCommands,
+    /// Settings of clangd.
+    Clangd,
+    /// Options of compilers, one on each line.
+    CompileFlags,
+    /// A module of Dagger.
+    Dagger,
     /// How text is indented.
     EditorConfig,
     /// Variables for whoever loads them.
     DotEnv,
+    /// Attributes of files, for git.
+    GitAttributes,
+    /// Special remotes of git-annex.
+    AnnexRemotes,
     /// A `sandbox.toml`.
     Policy,
 }
@@ -54,7 +69,7 @@ pub(crate) enum ContentRule {
 impl ContentRule {
     /// Returns whether a project may well have a link here, whose target is classified by itself.
     pub(crate) fn is_of_any_build(&self) -> bool {
-        matches!(self, Self::CompileCommands | Self::DotEnv | Self::EditorConfig)
+        matches!(self, Self::CompileCommands | Self::DotEnv | Self::EditorConfig | Self::GitAttributes)
     }
 }
 

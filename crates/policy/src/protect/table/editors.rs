@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
+use super::row::{FileRules, ProtectRow, RUN, classified, read_only};
 
 const AT_HOME: &str = "runs it at its start, where this is a home directory";
 
@@ -74,14 +74,26 @@ const COMPILE_COMMANDS: FileRules = &[("", ContentRule::CompileCommands)];
 
 /// Makes a row of how files are compiled, which a build writes.
 const fn compile_commands(path: &'static str) -> ProtectRow {
-    ProtectRow {
+    classified(
         path,
-        program: "ALE for Vim when a file is opened; editors that run the compiler that it names",
-        effect: "gives a compiler most of the options in it; it stays writable, and is moved aside if one has a compiler load or run something \
+        "ALE for Vim when a file is opened; editors that run the compiler that it names",
+        "gives a compiler most of the options in it; it stays writable, and is moved aside if one has a compiler load or run something \
                  or write where it says, if a shell would work something out, or if a compiler lies where no system has it",
-        source: "ALE, `:help g:ale_c_parse_compile_commands`, `g:ale_c_build_dir_names`",
-        treatment: Treatment::Classified(NewFiles(COMPILE_COMMANDS)),
-    }
+        "ALE, `:help g:ale_c_parse_compile_commands`, `g:ale_c_build_dir_names`",
+        COMPILE_COMMANDS,
+    )
+}
+
+/// Makes a row of a list of options.
+const fn compile_flags(path: &'static str, program: &'static str, source: &'static str) -> ProtectRow {
+    classified(
+        path,
+        program,
+        "takes each line as an option of a compiler; it stays writable, and is moved aside if one has a compiler load or run something or \
+                 write where it says",
+        source,
+        &[("", ContentRule::CompileFlags)],
+    )
 }
 
 pub(super) const ROWS: &[ProtectRow] = &[
@@ -90,13 +102,27 @@ pub(super) const ROWS: &[ProtectRow] = &[
     compile_commands("build/Debug/compile_commands.json"),
     compile_commands("build/Release/compile_commands.json"),
     compile_commands("bin/compile_commands.json"),
-    ProtectRow {
-        path: ".editorconfig",
-        program: "Kakoune, with `editorconfig-load`",
-        effect: "writes the values of eight settings into a command of its own; it stays writable, and is moved aside if one is no plain word",
-        source: "Kakoune, rc/detection/editorconfig.kak",
-        treatment: Treatment::Classified(NewFiles(&[("", ContentRule::EditorConfig)])),
-    },
+    compile_flags(
+        "compile_flags.txt",
+        "clangd in editors when a file is opened, clang-tidy and other tools of clang",
+        "clang, \"JSON Compilation Database Format Specification\", Alternatives",
+    ),
+    compile_flags(".ccls", "ccls, in editors when a file is opened", "ccls, \"Project Setup\""),
+    classified(
+        ".clangd",
+        "clangd, in editors when a file is opened",
+        "adds the options in it to those of the compiler; it stays writable, and is moved aside if one has a compiler load or run something \
+                 or write where it says, or if it names another compiler, directory or index",
+        "clangd, \"Configuration\"",
+        &[("", ContentRule::Clangd)],
+    ),
+    classified(
+        ".editorconfig",
+        "Kakoune, with `editorconfig-load`",
+        "writes the values of eight settings into a command of its own; it stays writable, and is moved aside if one is no plain word",
+        "Kakoune, rc/detection/editorconfig.kak",
+        &[("", ContentRule::EditorConfig)],
+    ),
     read_only(
         ".vscode",
         "VS Code, Cursor, Windsurf and others made of it",
@@ -123,6 +149,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("*.xml", ContentRule::Idea),
             ("*.iml", ContentRule::Idea),
         ],
+    ),
+    read_only(
+        ".run",
+        "IDEs of JetBrains",
+        "offers what it is to run beside what `.idea` has, with what is run before that",
+        "IntelliJ IDEA, \"Run/debug configurations\"",
+        &[("*.run.xml", ContentRule::Idea)],
     ),
     read_only(
         "*.iml",
@@ -326,6 +359,20 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(
+        ".project",
+        "Eclipse",
+        "runs the builders that it names at each automatic build: programs, by a `*.launch` anywhere in the project",
+        "Eclipse, \"Project description file\" and \"External tool builders\"",
+        RUN,
+    ),
+    read_only(
+        ".classpath",
+        "Eclipse, and VS Code with its Java extension",
+        "takes libraries from it, and directories that a build clears",
+        "Eclipse, \"Java Build Path\"; org.eclipse.jdt.core, IClasspathEntry",
+        RUN,
+    ),
+    read_only(
         ".externalToolBuilders", "Eclipse", "runs them at each automatic build",
         "Eclipse, \"External tool builders\"", RUN,
     ),
@@ -398,6 +445,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(
+        ".hie-bios",
+        "haskell-language-server",
+        "runs it when a file is opened, where there is no `hie.yaml`",
+        "hie-bios, HIE.Bios.Cradle",
+        RUN,
+    ),
+    read_only(
         ".bsp",
         "Metals, IntelliJ IDEA, sourcekit-lsp",
         "starts the build server that it names when the folder is opened",
@@ -444,6 +498,20 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".lintr", "lintr, in editors when a file is opened", "evaluates it as R", LINTR, RUN),
     read_only(".lintr.R", "lintr, in editors when a file is opened", "the same as `.lintr`", LINTR, RUN),
     read_only(
+        ".github/linters/.lintr",
+        "lintr, in editors when a file is opened",
+        "the same as `.lintr`",
+        LINTR,
+        RUN,
+    ),
+    read_only(
+        ".github/linters/.lintr.R",
+        "lintr, in editors when a file is opened",
+        "the same as `.lintr`",
+        LINTR,
+        RUN,
+    ),
+    read_only(
         ".tern-project", "tern, in editors when a file is opened", "loads the plugins that it names",
         "Tern, \"Project configuration\"", NO_JSON,
     ),
@@ -471,6 +539,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "rust-analyzer",
         "takes it before `Cargo.toml`, loads the macros and runs the compiler that it names",
         "rust-analyzer, \"Non-Cargo Based Projects\"",
+        NO_JSON,
+    ),
+    read_only(
+        ".rust-project.json",
+        "rust-analyzer",
+        "the same as `rust-project.json`",
+        "rust-analyzer, \"Non-Cargo Based Projects\"; project-model, ProjectManifest",
         NO_JSON,
     ),
     read_only(

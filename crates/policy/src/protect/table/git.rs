@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{EXISTS, FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
+use super::row::{EXISTS, FileRules, NewFiles, ProtectRow, RUN, Treatment, classified, read_only};
 
 /// What lies in `.git` is classified by its place, wherever a repository keeps its data: see `classify/git.rs`.
 const BY_PLACE: FileRules = &[];
@@ -33,6 +33,13 @@ const LAZYGIT_EFFECT: &str = "runs pagers, editors and custom commands that it n
 const GITGUARDIAN: &str = "sends its key, and what is committed, to the server that it names";
 
 pub(super) const ROWS: &[ProtectRow] = &[
+    classified(
+        ".git/annex/journal/remote.log",
+        "git-annex",
+        "runs the program of each special remote, which may be a path in the work tree; it stays writable, and is moved aside if one is",
+        "git-annex, \"internals\" and \"external special remote protocol\"",
+        &[("", ContentRule::AnnexRemotes)],
+    ),
     read_only(
         ".git/annex/ssh_config",
         "git-annex",
@@ -101,7 +108,15 @@ pub(super) const ROWS: &[ProtectRow] = &[
         BY_PLACE,
     ),
     read_only(".git/sl/config", "Sapling", HG_EFFECT, SL, RUN),
+    read_only(".git/sl/sharedpath", "Sapling", "reads `config` somewhere else", SL, RUN),
     read_only(".git/sequencer", "git", "goes on with it at `--continue`", "git-cherry-pick(1)", BY_PLACE),
+    read_only(
+        ".git/svn/.caches",
+        "git-svn",
+        "takes objects of Perl from the files in it (Storable, YAML), of which some remove files; without it, git-svn makes it again",
+        "git-svn(1), `memoize_svn_mergeinfo_functions` of Git::SVN; Storable(3pm), \"SECURITY WARNING\"",
+        RUN,
+    ),
     read_only(
         ".config/git",
         "git",
@@ -113,6 +128,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("attributes", ContentRule::Harmless),
             ("ignore", ContentRule::Harmless),
         ],
+    ),
+    classified(
+        ".gitattributes",
+        "git-annex",
+        "runs the program of the backend of a file (`annex.backend`), which may be a path in the work tree; it stays writable, and is moved aside if one is",
+        "git-annex, \"external backends\"; gitattributes(5)",
+        &[("", ContentRule::GitAttributes)],
     ),
     read_only(
         ".gitconfig",
@@ -129,17 +151,6 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),
     read_only(".hgrc", "Mercurial", "the same as `.hg/hgrc`, where this is a home directory", HG, RUN),
     read_only(".config/hg", "Mercurial", "the same as `.hg/hgrc`, where this is a home directory", HG, RUN),
-    hg_transaction(".hg/store/journal"),
-    hg_transaction(".hg/store/journal.backupfiles"),
-    hg_transaction(".hg/store/undo"),
-    hg_transaction(".hg/store/undo.backupfiles"),
-    ProtectRow {
-        path: ".hg/histedit-state",
-        program: "Mercurial",
-        effect: "unpickles it, which runs what it holds; it stays writable, and is moved aside if it is not what Mercurial writes",
-        source: "Mercurial, hgext/histedit.py",
-        treatment: Treatment::Classified(NewFiles(&[("", ContentRule::Begins("v1\n"))])),
-    },
     read_only(".hgsub", "Mercurial", "enters the repositories that it names", "hg(1), subrepos", RUN),
     read_only(".hg/sharedpath", "Mercurial", "reads `hgrc` and hooks somewhere else", "hg(1), share", RUN),
     read_only(
@@ -292,6 +303,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".git-hooks", "overcommit", "loads the hooks in it", OVERCOMMIT, RUN),
     read_only(".lefthook", "lefthook", "runs the scripts in it at each commit", LEFTHOOK, RUN),
     read_only(".lefthook-local", "lefthook", "the same as `.lefthook`", LEFTHOOK, RUN),
+    read_only(".config/lefthook", "lefthook", "the same as `.lefthook`", LEFTHOOK, RUN),
+    read_only(".config/lefthook-local", "lefthook", "the same as `.lefthook`", LEFTHOOK, RUN),
     lefthook("lefthook.yml"),
     lefthook("lefthook.yaml"),
     lefthook("lefthook.toml"),
@@ -330,16 +343,6 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
 ];
-
-const fn hg_transaction(path: &'static str) -> ProtectRow {
-    ProtectRow {
-        path,
-        program: "Mercurial",
-        effect: "deletes and writes the files that it names; it stays writable, and is moved aside if it names any but Mercurial's own",
-        source: "Mercurial, mercurial/transaction.py",
-        treatment: Treatment::Classified(NewFiles(&[("", ContentRule::HgPaths)])),
-    }
-}
 
 const fn lefthook(path: &'static str) -> ProtectRow {
     read_only(path, "lefthook", AT_COMMIT, LEFTHOOK, RUN)

@@ -9,9 +9,9 @@ const PATTERNS_OF_FILES: &[&str] = &[".*ignore"];
 
 /// What git, Mercurial and people keep beside their files.
 const OF_REPOSITORIES: &[&str] = &[
-    ".bare", ".empty", ".git-authors", ".git-blame-ignore-revs", ".git-crypt", ".gitallowed",
-    ".gitattributes", ".gitkeep", ".gitmessage", ".hg_archival.txt", ".hgeol", ".hgsigs", ".hgsubstate",
-    ".hgtags", ".keep", ".licensed.yml", ".licenses", ".mailmap", ".placeholder", ".reuse",
+    ".bare", ".empty", ".git-authors", ".git-blame-ignore-revs", ".git-crypt", ".gitallowed", ".gitkeep",
+    ".gitmessage", ".hg_archival.txt", ".hgeol", ".hgsigs", ".hgsubstate", ".hgtags", ".keep",
+    ".licensed.yml", ".licenses", ".mailmap", ".placeholder", ".reuse",
 ];
 
 /// What services elsewhere obey: forges, their machines, and hosts of what is built.
@@ -46,13 +46,13 @@ const LEFT_BEHIND: &[&str] = &[
 /// Caches, reports, and what is built or installed by tools that a person runs.
 const DATA: &[&str] = &[
     ".*cache", ".*-stamp", ".*.cmd", ".*.o.d", ".*.stamp", ".aider.chat.history.md", ".aider.input.history",
-    ".aider.llm.history", ".angular", ".ansible", ".apt_generated*", ".artifacts", ".astro", ".attach_pid*",
-    ".aws-sam", ".bsb.lock", ".build", ".buildinfo", ".built", ".bundle", ".cabal-sandbox",
-    ".cargo-checksum.json", ".cargo-ok", ".cargo_vcs_info.json", ".cdk.staging", ".clj-kondo", ".config.old",
-    ".contentlayer", ".coq-native", ".coverage", ".coverage.*", ".crates.toml", ".crates2.json", ".cxx",
-    ".dart_tool", ".data", ".deno", ".depend", ".deps", ".dirstamp", ".dist", ".dmypy.json", ".docusaurus",
-    ".doctrees", ".doit.db*", ".dub", ".dynamodb", ".eggs", ".elixir_ls", ".eunit", ".expert", ".expo",
-    ".expo-shared", ".externalNativeBuild", ".fetch", ".firebase", ".flattened-pom.xml", ".flutter-plugins*",
+    ".aider.llm.history", ".angular", ".apt_generated*", ".artifacts", ".astro", ".attach_pid*", ".aws-sam",
+    ".bsb.lock", ".build", ".buildinfo", ".built", ".bundle", ".cabal-sandbox", ".cargo-checksum.json",
+    ".cargo-ok", ".cargo_vcs_info.json", ".cdk.staging", ".clj-kondo", ".config.old", ".contentlayer",
+    ".coq-native", ".coverage", ".coverage.*", ".crates.toml", ".crates2.json", ".cxx", ".dart_tool",
+    ".data", ".deno", ".depend", ".deps", ".dirstamp", ".dist", ".dmypy.json", ".docusaurus", ".doctrees",
+    ".doit.db*", ".dub", ".dynamodb", ".eggs", ".elixir_ls", ".eunit", ".expert", ".expo", ".expo-shared",
+    ".externalNativeBuild", ".fetch", ".firebase", ".flattened-pom.xml", ".flutter-plugins*",
     ".gemini-clipboard", ".godot", ".gradle", ".hpc", ".hspec-failures", ".htpasswd", ".hugo_build.lock",
     ".hypothesis", ".import", ".installed", ".installed.cfg", ".ionide", ".ipynb_checkpoints",
     ".irb-history", ".jekyll-metadata", ".jqwik-database", ".jupyter_ystore.db", ".konan", ".kotlin",

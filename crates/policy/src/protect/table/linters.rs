@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
+use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, classified, read_only};
 
 const CMAKE_FORMAT: &str = "cmake-format and cmake-lint, in hooks and editors";
 
@@ -30,6 +30,12 @@ const VALE_DOCS: &str = "Vale, \".vale.ini\"";
 const VALE_EFFECT: &str =
     "transforms files by the style sheet that it names, which may read and write others";
 
+const VALE_PACKAGES_DOCS: &str = "Vale, \"Packages\" and \"StylesPath\"";
+
+const VALE_PACKAGES_EFFECT: &str = "the same as `.vale.ini`, of the packages that it has loaded";
+
+const VALE_PACKAGES: FileRules = &[("*.ini", ContentRule::Settings(FileFormat::Ini, harmless::tools::VALE))];
+
 const VALE_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::VALE))];
 
 const TRIVY: &str = "Trivy, \"Configuration file\"";
@@ -39,17 +45,14 @@ const NEOCMAKE: &str = "neocmakelsp, README";
 const NEOCMAKE_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::NEOCMAKE))];
 
 pub(super) const ROWS: &[ProtectRow] = &[
-    ProtectRow {
-        path: ".secrets.baseline",
-        program: "detect-secrets, in its hook too",
-        effect: "loads the Python that its plugins and filters name; the hook writes it, so it stays writable, and is moved aside if it names any but \
+    classified(
+        ".secrets.baseline",
+        "detect-secrets, in its hook too",
+        "loads the Python that its plugins and filters name; the hook writes it, so it stays writable, and is moved aside if it names any but \
                  those of detect-secrets",
-        source: "detect-secrets, detect_secrets/settings.py",
-        treatment: Treatment::Classified(NewFiles(&[(
-            "",
-            ContentRule::Settings(FileFormat::Json, harmless::tools::DETECT_SECRETS),
-        )])),
-    },
+        "detect-secrets, detect_secrets/settings.py",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::DETECT_SECRETS))],
+    ),
     read_only(
         ".clang-tidy",
         "clang-tidy and clangd, in hooks and editors",
@@ -158,6 +161,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("*", ContentRule::Harmless),
         ])),
     },
+    read_only(".github/styles/.vale-config", VALE, VALE_PACKAGES_EFFECT, VALE_PACKAGES_DOCS, VALE_PACKAGES),
+    read_only("styles/.vale-config", VALE, VALE_PACKAGES_EFFECT, VALE_PACKAGES_DOCS, VALE_PACKAGES),
     read_only(
         ".yardoc",
         "yard, and solargraph",

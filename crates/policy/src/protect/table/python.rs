@@ -8,6 +8,8 @@ const PROMPT: &str = "imports it when its prompt is started in this directory";
 const MODULE: &str =
     "imports it when a module is run in this directory (`python -m`), such as a kernel of Jupyter";
 
+const PROGRAM: &str = "takes it for the program itself where that is run as a module in this directory (`python -m pip`, `python -m venv .venv`)";
+
 const SITE: &str = "runs it at its start, in every program, where `PYTHONPATH` has an empty part";
 
 const PATH: &str = "Python library reference, sys.path";
@@ -71,6 +73,8 @@ pub(super) const ROWS: &[ProtectRow] = modules! {
         "nt", "_winapi", "msvcrt", "winreg", "_weakrefset", "_typing", "_ssl", "_posixsubprocess",
         "unicodedata", "binascii", "fcntl", "termios", "pyexpat", "_queue", "_random", "_statistics", "_uuid",
     ];
+    // What is run so where a project begins. A directory of that name without `__init__` is none of these: it may be an environment.
+    "python", PROGRAM, "Python, \"-m\"", ["ensurepip", "pip", "pipx", "twine", "venv", "virtualenv"];
     // An empty part of a search path, as of `PYTHONPATH=$PYTHONPATH:DIR`, is the directory that it is started in.
     "python", SITE, "Python library reference, site", ["sitecustomize", "usercustomize"];
     // IPython looks in the directory that it is started in before it looks among its own packages.

@@ -150,3 +150,14 @@ pub(super) const fn read_only(
 ) -> ProtectRow {
     ProtectRow { path, program, effect, source, treatment: Treatment::ReadOnly(NewFiles(files)) }
 }
+
+/// Makes a row of something that stays writable, because its program or an agent writes it, and is classified whenever it has changed.
+pub(super) const fn classified(
+    path: &'static str,
+    program: &'static str,
+    effect: &'static str,
+    source: &'static str,
+    files: FileRules,
+) -> ProtectRow {
+    ProtectRow { path, program, effect, source, treatment: Treatment::Classified(NewFiles(files)) }
+}

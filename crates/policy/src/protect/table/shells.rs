@@ -1,6 +1,7 @@
 //! Rows of shells, of what they start by themselves, and of interpreters and debuggers.
 
-use super::content::ContentRule;
+use super::content::{ContentRule, FileFormat};
+use super::harmless;
 use super::row::{FileRules, ProtectRow, RUN, read_only};
 
 const START_UP: FileRules = &[("", ContentRule::StartUp)];
@@ -20,6 +21,16 @@ const ENTERED: &str = "runs it when the directory is entered";
 const OCTAVE: &str = "GNU Octave manual, \"Startup Files\"";
 
 const ROOT: &str = "ROOT manual, \"Logon and logoff scripts\"";
+
+const JDB: &str = "OpenJDK, com.sun.tools.example.debug.tty.TTY";
+
+const PYOCD: &str = "pyOCD, \"User scripts\" and \"Configuration\"";
+
+const PYOCD_SCRIPT: &str = "runs it as Python at every command that looks for a probe in this directory";
+
+const PYOCD_SETTINGS: &str = "runs the script that it names, as Python";
+
+const PYOCD_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::PYOCD))];
 
 const RVM: &str = "RVM, \"Project files\"";
 
@@ -263,6 +274,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".spiceinit", "ngspice", HERE, NGSPICE, RUN),
     read_only("spice.rc", "ngspice", HERE, NGSPICE, RUN),
     read_only("openocd.cfg", "OpenOCD", HERE, "OpenOCD User's Guide, \"Running\"", RUN),
+    read_only("jdb.ini", "jdb of Java", HERE, JDB, RUN),
+    read_only(".jdbrc", "jdb of Java", HERE, JDB, RUN),
+    read_only("pyocd_user.py", "pyOCD", PYOCD_SCRIPT, PYOCD, RUN),
+    read_only(".pyocd_user.py", "pyOCD", PYOCD_SCRIPT, PYOCD, RUN),
+    read_only("pyocd.yaml", "pyOCD", PYOCD_SETTINGS, PYOCD, PYOCD_FILES),
+    read_only("pyocd.yml", "pyOCD", PYOCD_SETTINGS, PYOCD, PYOCD_FILES),
+    read_only(".pyocd.yaml", "pyOCD", PYOCD_SETTINGS, PYOCD, PYOCD_FILES),
+    read_only(".pyocd.yml", "pyOCD", PYOCD_SETTINGS, PYOCD, PYOCD_FILES),
     read_only("xschemrc", "xschem", HERE, "xschem(1), FILES", RUN),
     read_only(".pymolrc", "PyMOL", HERE, PYMOL, RUN),
     read_only(".pymolrc.*", "PyMOL", HERE, PYMOL, RUN),

@@ -151,8 +151,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(".github/workflows", "the forge", "on its machines, once pushed"),
     writable("AGENTS.md", "agents", "nothing by itself; text persuades, as `CLAUDE.md` and rules do"),
     writable(
-        ".clangd",
-        "clangd",
-        "nothing, unless you start it with `--query-driver`; so do `.ccls`, `pyrightconfig.json`, `biome.json`, `.ocamlformat`, `.watchmanconfig`",
+        "pyrightconfig.json",
+        "pyright and others",
+        "nothing; so do `biome.json`, `.ocamlformat`, `.watchmanconfig`",
     ),
 ];

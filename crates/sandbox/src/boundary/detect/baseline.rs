@@ -53,9 +53,15 @@ pub struct Baseline {
     /// Files and directories with names that read as options, in order.
     #[serde(default, with = "json_bytes::os_strings")]
     pub(super) options: Vec<OsString>,
+    /// Directories and links with names by which git-annex looks for programs, in order.
+    #[serde(default, with = "json_bytes::os_strings")]
+    pub(super) annex_programs: Vec<OsString>,
     /// Directories of git's data of which the work tree is another shared directory.
     #[serde(default, with = "json_bytes::os_strings")]
     pub(super) shared_elsewhere: Vec<OsString>,
+    /// The directories of the host that were shared and could be written.
+    #[serde(default, with = "json_bytes::os_strings")]
+    pub(super) shared: Vec<OsString>,
 }
 
 fn yes() -> bool {

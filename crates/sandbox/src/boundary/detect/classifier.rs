@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::classify::{
-    EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert, most_of, parts,
+    EntryType, MAX_CONTENT, Reason, classify_among, concerns, essence, is_inert, most_of, parts,
 };
 use policy::plan::FileId;
 use policy::protect::table;
@@ -98,6 +98,20 @@ impl<'a> Watched<'a> {
     }
 }
 
+/// Lists what is to be compared, in the order in which it is classified, each with its place among [`watched`]. What is the
+/// root's own comes first, and what lies deeper later: there is an end to what is classified and recorded, and an agent can make as
+/// much as it likes in directories of its own.
+pub(crate) fn most_important_first(mounts: &Mounts) -> Vec<(usize, Watched<'_>)> {
+    let mut all: Vec<_> = watched(mounts).enumerate().collect();
+    all.sort_by_cached_key(|(_, one)| {
+        let git_configs = [".git/config", ".git/config.worktree"].map(Path::new);
+        let is_of_root = one.path == one.seen_as;
+        (!is_of_root, !git_configs.contains(&one.seen_as), one.path.components().count())
+    });
+    all
+}
+
+/// Lists what is to be compared.
 pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     // What cannot be searched is compared as such.
     // No set-id file is new: nobody inside can make one.
@@ -124,6 +138,8 @@ pub(crate) struct Classifier {
     /// How much of [`MAX_LONG`] is left.
     left_long: usize,
     until: Deadline,
+    /// The directories of the host that are shared and may be written.
+    shared: Vec<PathBuf>,
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
     keeping: Option<Keeping>,
@@ -165,7 +181,12 @@ impl Keeping {
 impl Classifier {
     pub(crate) fn until(until: Deadline) -> Self {
         let (verdicts, left, left_long) = (Vec::new(), MAX_CLASSIFIED, MAX_LONG);
-        Self { verdicts, left, left_long, until, is_whole: true, keeping: None }
+        Self { verdicts, left, left_long, until, shared: Vec::new(), is_whole: true, keeping: None }
+    }
+
+    /// Makes it take nothing in these directories of the host for the system's: they are shared and may be written.
+    pub(crate) fn sharing(self, shared: Vec<PathBuf>) -> Self {
+        Self { shared, ..self }
     }
 
     /// Returns whether it is too late to classify more, which is then noted.
@@ -205,7 +226,8 @@ impl Classifier {
             self.verdicts.push(Classified::of(one.path.into(), reason));
         }
         if one.is_unfollowed && self.verdicts.is_empty() {
-            let essence = content(root, one).map(|content| hex(&essence(one.seen_as, &content)));
+            let essence =
+                content(root, one).map(|content| hex(&essence(one.seen_as, &content, &self.shared)));
             self.verdicts
                 .push(Classified { essence, ..Classified::of(one.path.into(), Reason::GitElsewhere) });
         }
@@ -228,7 +250,7 @@ impl Classifier {
         // What is gone by now harms nobody.
         let Ok(mut stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         if self.left == 0 {
-            return self.verdict(path, Reason::Hidden);
+            return self.unseen(path, Reason::Hidden, &stat);
         }
         self.left = self.left.saturating_sub(ENTRY);
         if let Some(keeping) = &mut self.keeping {
@@ -244,15 +266,12 @@ impl Classifier {
                     // Another file may have the name by now. What is said of the content is that of the one that was read.
                     match read(parent, name, most, &mut content) {
                         Some(of_what_was_read) => stat = of_what_was_read,
-                        None => return self.verdict(path, Reason::NotAFile),
+                        None => return self.unseen(path, Reason::NotAFile, &stat),
                     }
                     self.left_long = self.left_long.saturating_sub(content.len().saturating_sub(MAX_CONTENT));
                     if content.len() > most && most < most_of(seen_as) {
                         let reason = Reason::TooLarge { bytes: content.len() };
-                        let essence = Some(hex(&content));
-                        return self
-                            .verdicts
-                            .push(Classified { essence, ..Classified::of(path.into(), reason) });
+                        return self.unseen(path, reason, &stat);
                     }
                 }
                 EntryType::File { mode: stat.st_mode }
@@ -268,20 +287,31 @@ impl Classifier {
         // Whatever it holds, another may come to stand there.
         let is_linked = matches!(found, EntryType::File { .. }) && stat.st_nlink > 1;
         let linked = || is_linked.then_some(Reason::HardLinked);
-        if let Some(reason) = classify(seen_as, found, &content).or_else(linked) {
-            let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
+        let reason = classify_among(seen_as, found, &content, &self.shared).or_else(linked);
+        if let Some(reason @ Reason::TooLarge { .. }) = reason {
+            return self.unseen(path, reason, &stat);
+        }
+        if let Some(reason) = reason {
+            let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content, &self.shared)));
             let parts = parts(seen_as, &content).into_iter().map(|(name, part)| (hex(&part), name)).collect();
             self.verdicts.push(Classified { path: path.into(), reason, essence, parts });
         }
         if found == EntryType::Directory && !is_inert(seen_as) {
             match levels.checked_sub(1) {
-                Some(levels) => self.directory(parent, name, path, seen_as, levels),
-                None => self.verdict(path, Reason::Hidden),
+                Some(levels) => self.directory(parent, name, path, (seen_as, &stat), levels),
+                None => self.unseen(path, Reason::Hidden, &stat),
             }
         }
     }
 
-    fn directory(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
+    fn directory(
+        &mut self,
+        parent: &OwnedFd,
+        name: &OsStr,
+        path: &Path,
+        (seen_as, stat): (&Path, &Stat),
+        levels: u32,
+    ) {
         // One more than there is room for, so that it is seen that there are more.
         let most = usize::try_from(self.left / ENTRY).unwrap_or(usize::MAX).saturating_add(1);
         let list = || {
@@ -292,7 +322,7 @@ impl Classifier {
         let (directory, mut entries) = match list() {
             Ok(listed) => listed,
             Err(Errno::NOENT | Errno::NOTDIR) => return,
-            Err(_) => return self.verdict(path, Reason::Hidden),
+            Err(_) => return self.unseen(path, Reason::Hidden, stat),
         };
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         // Git runs hooks by their names, see githooks(5), and so not what was moved aside among them. Other programs take
@@ -303,14 +333,17 @@ impl Classifier {
                 return;
             }
             if self.left == 0 {
-                return self.verdict(path, Reason::Hidden);
+                return self.unseen(path, Reason::Hidden, stat);
             }
             self.entry(&directory, &name, &path.join(&name), &seen_as.join(&name), levels);
         }
     }
 
-    fn verdict(&mut self, path: &Path, reason: Reason) {
-        self.verdicts.push(Classified::of(path.into(), reason));
+    /// Adds a verdict about something of which not everything was read. Nobody knows whether what was not read is the same
+    /// as before, so that is only said of the same file, untouched.
+    fn unseen(&mut self, path: &Path, reason: Reason, stat: &Stat) {
+        let essence = Some(hex(identity(stat).as_bytes()));
+        self.verdicts.push(Classified { essence, ..Classified::of(path.into(), reason) });
     }
 }
 
@@ -344,6 +377,14 @@ pub(crate) fn routes(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> 
 fn is_special(stat: &Stat) -> bool {
     let kind = FileType::from_raw_mode(stat.st_mode);
     !matches!(kind, FileType::RegularFile | FileType::Directory | FileType::Symlink)
+}
+
+/// Says which file it is, and when it was last touched, as a directory too.
+fn identity(stat: &Stat) -> String {
+    let FileId { device, inode } = beneath::file_id(stat);
+    let (size, modified, changed) = (stat.st_size, stat.st_mtime, stat.st_ctime);
+    let (modified_ns, changed_ns) = (stat.st_mtime_nsec, stat.st_ctime_nsec);
+    format!("{device} {inode} {size} {modified}.{modified_ns} {changed}.{changed_ns}")
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -180,10 +180,16 @@ pub(crate) fn added_entries(
                 }
             }
         }
-        if is_own || is_untouched || (start.is_shared)(&list.git) {
+        if is_untouched || (start.is_shared)(&list.git) {
             continue;
         }
-        for reason in newly_staged(root, before, list, &goes) {
+        // A new repository may lie around what is hidden.
+        let reasons = if is_own {
+            newly_tracked(root, before, list).into_iter().collect()
+        } else {
+            newly_staged(root, before, list, &goes)
+        };
+        for reason in reasons {
             found(reason, FindingOrigin::Earlier);
         }
     }
@@ -197,23 +203,38 @@ fn newly_staged(
     list: &PathList,
     goes: impl Fn(&Path) -> bool,
 ) -> Vec<Reason> {
-    let new = |staged: &[Staged], known: &[(String, String)], goes: &dyn Fn(&Path) -> bool| {
-        staged.iter().find_map(|staged| added_numbers(root, known, staged, goes))
-    };
     let known = |of: fn(&Index) -> &[(String, String)]| before.map_or(&[][..], of);
-    let protected = new(&list.staged, known(|before| &before.staged), &goes);
-    // Of as many as are kept, nobody knows which are new.
-    let is_whole = |known: &&[(String, String)]| known.len() < MAX_HIDDEN;
+    let protected = first_added(root, &list.staged, known(|before| &before.staged), &goes);
     let links = Some(known(|before| &before.staged_links)).filter(is_whole);
-    let links = links.and_then(|known| new(&list.staged_links, known, &goes));
-    let hidden = Some(known(|before| &before.staged_hidden)).filter(is_whole);
-    let hidden = hidden.and_then(|known| new(&list.staged_hidden, known, &|_| false));
+    let links = links.and_then(|known| first_added(root, &list.staged_links, known, &goes));
     let reasons = [
         protected.map(|(files, example)| Reason::StagesProtected { files, example }),
         links.map(|(files, example)| Reason::StagesLinks { files, example }),
-        hidden.map(|(files, example)| Reason::TracksHidden { files, example }),
+        newly_tracked(root, before, list),
     ];
     reasons.into_iter().flatten().collect()
+}
+
+/// Says what an index holds for hidden paths that it did not hold before.
+fn newly_tracked(root: BorrowedFd<'_>, before: Option<&Index>, list: &PathList) -> Option<Reason> {
+    let known = Some(before.map_or(&[][..], |before| &before.staged_hidden)).filter(is_whole)?;
+    let (files, example) = first_added(root, &list.staged_hidden, known, |_| false)?;
+    Some(Reason::TracksHidden { files, example })
+}
+
+/// Returns whether these are all that were there: of as many as are kept, nobody knows which are new.
+fn is_whole(known: &&[(String, String)]) -> bool {
+    known.len() < MAX_HIDDEN
+}
+
+/// Says of the first work tree for which an index holds what it did not hold before how much that is.
+fn first_added(
+    root: BorrowedFd<'_>,
+    staged: &[Staged],
+    known: &[(String, String)],
+    goes: impl Fn(&Path) -> bool,
+) -> Option<(usize, String)> {
+    staged.iter().find_map(|staged| added_numbers(root, known, staged, &goes))
 }
 
 /// Returns for how many paths an index holds what it did not hold before and what does not lie there, and one of them.

@@ -55,12 +55,16 @@ pub struct Mounts {
     pub all_links: Vec<PathBuf>,
     /// Files and directories with names that read as options.
     pub options: Vec<PathBuf>,
+    /// Directories and links with names by which git-annex looks for programs.
+    pub annex_programs: Vec<AnnexProgram>,
     /// Links to where an agent cannot write, as the last look finds them.
     pub outward: Vec<Outward>,
     /// Directories of git's data of which the work tree lies out of the boundary, with its path on the host.
     pub elsewhere: BTreeMap<PathBuf, PathBuf>,
     /// Those of them of which the work tree is shared, too.
     pub shared_elsewhere: BTreeSet<PathBuf>,
+    /// The directories of the host that are shared and may be written, this one among them.
+    pub shared: Vec<PathBuf>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.
@@ -76,6 +80,14 @@ pub struct Dotted {
     /// The names at its root, and `.config/` with what is in that.
     #[serde(with = "policy::text::json_bytes::os_strings")]
     pub names: Vec<OsString>,
+}
+
+/// A directory, or a link to one perhaps, by whose name git-annex may look for a program in it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AnnexProgram {
+    pub path: PathBuf,
+    /// The repository in whose work tree it lies, relative to the boundary, if it lies in one: git-annex does nothing elsewhere.
+    pub repository: Option<PathBuf>,
 }
 
 /// A link to where an agent cannot write: whoever writes to it on the host does, and whoever shares it shares that.

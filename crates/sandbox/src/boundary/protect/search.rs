@@ -6,15 +6,14 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
-use std::sync::LazyLock;
+use std::sync::Arc;
 
-use policy::plan::Protect;
 use policy::protect::table::{self, NamePattern};
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use self::listed::{Listed, pattern_below};
+pub use self::rules::SearchRules;
 use crate::boundary::protect::mounts::{
     Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, ProtectionGap, ReadOnly, on_the_way,
 };
@@ -27,6 +26,7 @@ use crate::boundary::root::Entered;
 use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
+use crate::host::mounted::Mounted;
 
 mod annex;
 mod beyond;
@@ -42,50 +42,34 @@ pub(crate) mod pointers;
 mod programs;
 pub(crate) mod progress;
 mod resolve;
+mod rules;
 mod staged;
 
 /// How often one directory of git's data leads to another one before the rest is put off: each takes a part of the stack.
 const MAX_LEVELS: u32 = 8;
 
-static BUILT_IN: LazyLock<HashSet<&str>> = LazyLock::new(|| table::built_in().collect());
-
 /// Works out what is to be mounted over a writable boundary.
 ///
 /// `root` is the boundary, `host` its path with every link resolved: what a link or a `.git` file names with an
-/// absolute path lies inside if it begins with that. `protected` are the plan's paths. What begins with `.git/`
+/// absolute path lies inside if it begins with that. Of the paths of the rules, what begins with `.git/`
 /// is protected in every directory where git keeps the data of a repository found by the walk: of its
 /// submodules and worktrees too, and wherever inside the boundary a `.git` file says. Where `.git/config` is on
-/// the list, so are the hooks, configurations and programs that it names inside the boundary.
-pub fn mounts(root: &Entered<'_>, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
-    let by = Protect { paths: protected.to_vec(), ..Protect::NOTHING };
-    mounts_until(root, host, walk, &by, Deadline::NEVER)
-}
-
-/// Searches like [`mounts`], until a deadline: then [`ProtectionGap::OutOfTime`] says that there would be more.
-pub fn mounts_until(
+/// the list, so are the hooks, configurations and programs that it names inside the boundary. If the deadline passes,
+/// [`ProtectionGap::OutOfTime`] says that there would be more.
+pub fn mounts(
     root: &Entered<'_>,
     host: &Path,
     walk: &Walk,
-    by: &Protect,
+    rules: &SearchRules<'_>,
     until: Deadline,
 ) -> io::Result<Mounts> {
-    let protected = &by.paths[..];
-    let is_asked = |path: &str| by.read_only.iter().any(|asked| asked.eq_ignore_ascii_case(path));
-    let cause = |path: &str| {
-        if BUILT_IN.contains(path) && !is_asked(path) { Cause::Listed } else { Cause::Asked }
-    };
-    let all = protected.iter().map(|path| (Path::new(path.as_str()), cause(path)));
-    let (in_git, in_tree): (Vec<_>, Vec<_>) =
-        all.partition(|(path, _)| path.starts_with(".git") && path.components().count() > 1);
-    let in_git = in_git.iter().filter_map(|(path, cause)| Some((path.strip_prefix(".git").ok()?, *cause)));
-    let in_git = Rc::new(Listed::new(in_git));
-    let in_tree = Rc::new(Listed::new(in_tree.into_iter()));
     let mut search = Search {
         root: root.as_fd(),
         host,
-        protected,
-        in_git,
-        in_tree,
+        mounted: Mounted::new(host),
+        protected: &rules.protect.paths,
+        in_git: Arc::clone(&rules.in_git),
+        in_tree: Arc::clone(&rules.in_tree),
         seen_git: BTreeSet::new(),
         seen_trees: BTreeSet::new(),
         seen_modules: BTreeMap::new(),
@@ -146,12 +130,17 @@ pub fn mounts_until(
     let mut mounts = search.finish();
     mounts.all_links.clone_from(&walk.links);
     mounts.options.clone_from(&walk.options);
+    mounts.annex_programs = annex::programs(walk, host);
     mounts.masked_sockets = walk
         .sockets
         .iter()
         .map(|socket| MaskedSocket { path: socket.path.clone(), file_id: socket.file_id })
         .collect();
     mounts.masked_sockets.sort_by(|a, b| a.path.cmp(&b.path));
+    // A directory that moves further down than the next search looks would take its socket along.
+    let above_sockets: BTreeSet<PathBuf> =
+        mounts.masked_sockets.iter().flat_map(|socket| on_the_way(&socket.path)).collect();
+    mounts.pin(above_sockets);
     Ok(mounts)
 }
 
@@ -213,7 +202,7 @@ impl Search<'_> {
         let base = Base::Tree(tree.into());
         self.reach.note(base.clone(), discovered_by);
         let outer = std::mem::replace(&mut self.base, base);
-        self.all(tree, Path::new(""), &Rc::clone(&self.in_tree));
+        self.all(tree, Path::new(""), &Arc::clone(&self.in_tree));
         self.base = outer;
     }
 
@@ -251,7 +240,7 @@ impl Search<'_> {
 
     fn data(&mut self, git: &Path, tree: Option<&Path>) {
         if self.seen_git.insert(git.into()) {
-            self.all(git, self.seen_from_repository(git), &Rc::clone(&self.in_git));
+            self.all(git, self.seen_from_repository(git), &Arc::clone(&self.in_git));
             self.linked_work_tree(git);
             // In a bare repository people put work trees and more.
             let is_gits_alone =
@@ -584,9 +573,11 @@ impl Search<'_> {
             dotted: self.dotted,
             all_links: Vec::new(),
             options: Vec::new(),
+            annex_programs: Vec::new(),
             outward: self.outward,
             elsewhere: self.elsewhere,
             shared_elsewhere: BTreeSet::new(),
+            shared: Vec::new(),
             reach: self.reach,
             notices,
         }

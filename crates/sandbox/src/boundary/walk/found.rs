@@ -23,6 +23,8 @@ pub struct Walk {
     pub links: Vec<PathBuf>,
     /// Files and directories with names that read as options, in what is searched and was read.
     pub options: Vec<PathBuf>,
+    /// Directories and links with names by which git-annex looks for programs, in what is searched.
+    pub annex_programs: Vec<PathBuf>,
     /// Directories that could not be read. What is in them is not protected.
     pub unread: Vec<UnreadDirectory>,
     /// Directories deeper than the bound, which were not entered. What is in them is not protected.
@@ -138,6 +140,7 @@ impl Walk {
         self.sockets.extend(other.sockets);
         self.links.extend(other.links);
         self.options.extend(other.options);
+        self.annex_programs.extend(other.annex_programs);
         self.unread.extend(other.unread);
         self.other_file_systems.extend(other.other_file_systems);
         self.deeper.join(other.deeper);
@@ -158,6 +161,7 @@ impl Walk {
         self.sockets.sort_by(|a, b| a.path.cmp(&b.path));
         self.links.sort();
         self.options.sort();
+        self.annex_programs.sort();
         self.unread.sort_by(|a, b| a.path.cmp(&b.path));
         self.set_id.sort_by(|a, b| a.path.cmp(&b.path));
         self.other_file_systems.sort();

@@ -23,9 +23,9 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    const NAMES: [&'static CStr; 13] = [
+    const NAMES: [&'static CStr; 14] = [
         c".git", c"HEAD", c"objects", c"refs", c"commondir", c"config", c"config.worktree", c"hooks", c".hg",
-        c".jj", c".sl", c".pijul", c"_darcs",
+        c".jj", c".sl", c".bzr", c".pijul", c"_darcs",
     ];
 
     /// Returns whether an entry of this name can be a sign.
@@ -69,7 +69,7 @@ impl Signs {
             b"commondir" => self.common = kind != FileType::Directory,
             b"config" | b"config.worktree" => self.is_obeyed |= kind != FileType::Directory,
             b"hooks" => self.is_obeyed |= kind == FileType::Directory,
-            b".hg" | b".jj" | b".sl" | b".pijul" | b"_darcs" => self.is_tree = true,
+            b".hg" | b".jj" | b".sl" | b".bzr" | b".pijul" | b"_darcs" => self.is_tree = true,
             _ => {}
         }
     }
@@ -112,6 +112,19 @@ mod tests {
 
     use super::*;
     use crate::host::beneath::listing;
+
+    #[test]
+    fn the_data_of_other_programs_make_a_directory_a_work_tree() {
+        let is_tree = |name: &CStr| {
+            let mut signs = Signs::default();
+            signs.note(name, FileType::Directory);
+            Signs::concern(name) && signs.is_tree
+        };
+        for name in [c".hg", c".jj", c".sl", c".bzr", c".pijul", c"_darcs"] {
+            assert!(is_tree(name), "{name:?}");
+        }
+        assert!(!is_tree(c"objects") && !is_tree(c".cvs"), "the control");
+    }
 
     #[test]
     fn a_sign_is_known_under_every_name_that_a_file_system_may_find_it_by() {

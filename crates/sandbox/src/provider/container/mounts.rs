@@ -12,8 +12,9 @@ use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::Root;
 use crate::host::identity::Identity;
 use crate::host::{beneath, init_program};
+use crate::provider::idmap::{self, IdMaps};
 use crate::provider::masks::{self, exchanged, holds};
-use crate::provider::{idmap, init_spec, mount_plan};
+use crate::provider::{init_spec, mount_plan};
 use crate::session::error::StartError;
 use crate::session::remedy;
 
@@ -70,7 +71,8 @@ pub(super) fn mount_ourselves(
             "call sandboxctl as a user other than root",
         ));
     }
-    let trees = idmap::map_boundaries(plan, caller, &user.agent)?;
+    let mut maps = IdMaps::default();
+    let trees = idmap::map_boundaries(plan, caller, &user.agent, &mut maps)?;
     let mounts = mount_plan::boundary_mounts(plan, trees, protected)
         .map_err(StartError::step("planning the mounts of the shared directories"))?;
     let program = init_program::in_memory().map_err(StartError::step("making the program of PID 1"))?;

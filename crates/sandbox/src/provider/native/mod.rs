@@ -20,9 +20,10 @@ use policy::text::escape;
 use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
+use crate::provider::idmap::{self, IdMaps};
 use crate::provider::launch::{Launch, Launched, StayLaunch};
 use crate::provider::staying::{self, Attached};
-use crate::provider::{idmap, init_spec, masks};
+use crate::provider::{init_spec, masks};
 use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
@@ -120,7 +121,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     boundaries.warn(notice);
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.
-    let trees = idmap::map_boundaries(plan, caller, &agent)?;
+    let mut maps = IdMaps::default();
+    let trees = idmap::map_boundaries(plan, caller, &agent, &mut maps)?;
     let toolchains = idmap::open_toolchains(plan, caller)?;
 
     // 8. What there is to see.
@@ -171,7 +173,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         let own = staying::descriptors(&new, kills, &held, &streams.logged);
         let port = egress.as_mut().and_then(EgressProxy::take_port);
         send_init_spec(&mut control, spec, own, &streams, &limits, port.as_ref())?;
-        drop((held, secrets, port));
+        drop((held, secrets, port, maps));
         streams.close_inside();
         limits.sweep_others();
         let (began, mut report) = staying::wait(&mut control, plan, egress.as_mut(), &mut sidecars)?;
@@ -206,7 +208,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let spec = InitSpec { stay: of_name, ..spec };
     let port = egress.as_mut().and_then(EgressProxy::take_port);
     send_init_spec(&mut control, spec, own, &streams, &limits, port.as_ref())?;
-    drop((port, secrets, kills));
+    drop((port, secrets, kills, maps));
     named.sent();
     let relay = streams.relay(terminal.as_ref());
     streams.close_inside();

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use policy::classify::Reason;
-use policy::plan::{FileId, Protect};
+use policy::plan::FileId;
 use policy::text::escape;
 use tracing::info;
 
 use super::scan::Scan;
 use crate::boundary::detect::finding::{Finding, FindingOrigin, lines};
+use crate::boundary::protect::search::SearchRules;
 use crate::boundary::quarantine::name::QUARANTINE;
 use crate::boundary::quarantine::{self, Moved};
 use crate::boundary::root::{Entered, Root, open_resolved};
@@ -23,6 +24,7 @@ use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
+use crate::session::cut_off_copies;
 use crate::session::outcome::Notice;
 use crate::state::client::ProcessError;
 use crate::state::record::unread::UnreadRecord;
@@ -89,6 +91,7 @@ pub(crate) fn sweep(
     remove: &mut dyn FnMut(&Placed, &RunId) -> bool,
 ) -> Result<OtherRuns, RecordError> {
     let swept = runs.sweep()?;
+    cut_off_copies::remove(runs, &swept.copies, notice)?;
     let mut all_left = Vec::new();
     for unread in swept.unread {
         let what = format!(
@@ -109,9 +112,10 @@ pub(crate) fn sweep(
         let acting = ActingAs::user(runs.owner())
             .map_err(|source| ProcessError { what: "the rights of the owner", source })?;
         let mut remaining = Vec::new();
+        let rules = SearchRules::of(&record.protect);
         for remembered in &record.boundaries {
             let Cleared { stuck, is_whole } =
-                clear_up_later(&record.id, remembered, runs.owner(), &record.protect, notice);
+                clear_up_later(&record.id, remembered, runs.owner(), &rules, notice);
             let number = stuck.len();
             let left = Remembered { stuck: Some(stuck), unsearched: !is_whole, ..remembered.clone() };
             let place = || LeftIn::Host(remembered.host.clone());
@@ -158,7 +162,7 @@ fn clear_up_later(
     run: &RunId,
     remembered: &Remembered,
     caller: Identity,
-    by: &Protect,
+    by: &SearchRules<'_>,
     notice: &mut dyn FnMut(Notice),
 ) -> Cleared {
     let unsearched = || Cleared { stuck: Vec::new(), is_whole: false };
@@ -231,7 +235,7 @@ fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
 pub(crate) fn clear_up(
     root: &Entered<'_>,
     remembered: &Remembered,
-    by: &Protect,
+    by: &SearchRules<'_>,
     known: &Known,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<(Scan, Vec<Stuck>)> {
@@ -287,7 +291,7 @@ pub(crate) fn clear_up(
 fn rescan(
     root: &Entered<'_>,
     remembered: &Remembered,
-    by: &Protect,
+    by: &SearchRules<'_>,
     known: &Known,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<Scan> {
@@ -302,7 +306,7 @@ fn rescan(
 fn scan_root(
     root: &Entered<'_>,
     remembered: &Remembered,
-    by: &Protect,
+    by: &SearchRules<'_>,
     until: Deadline,
     known: &Known,
     notice: &mut dyn FnMut(Notice),
@@ -357,6 +361,7 @@ fn move_all(
     let mut stuck = Vec::new();
     let mut doubtful = Vec::new();
     let until = Deadline::after(MAKING_INERT);
+    quarantine::its_own_first(findings);
     findings.retain_mut(|finding| {
         if finding.stays() {
             return true;
@@ -418,13 +423,47 @@ pub(crate) fn warn(notice: &mut dyn FnMut(Notice), remembered: &Remembered, what
     notice(Notice::Warning(format!("{}: {what}", escape::path(&remembered.host))));
 }
 
-/// Keeps the first findings, and says how many more there are.
+/// Keeps the findings that matter most, and says how many more there are of each kind: names alone, which an agent chooses, decide
+/// nothing.
 pub(crate) fn shorten(findings: &mut Vec<Finding>) -> Option<String> {
+    if findings.len() > MAX_LISTED {
+        findings.sort_by_key(Weight::of);
+    }
     let rest = findings.split_off(findings.len().min(MAX_LISTED));
-    let aside = rest.iter().filter(|finding| finding.aside.is_some()).count();
+    let count = |weight: Weight| rest.iter().filter(|finding| Weight::of(finding) == weight).count();
     (!rest.is_empty()).then(|| {
-        format!("{} more such things, of which {aside} were moved to {QUARANTINE} as well", rest.len())
+        format!(
+            "{} more such things, of which {} were moved to {QUARANTINE} as well, {} have names that no list knows, and {} are links",
+            rest.len(),
+            count(Weight::MovedAside),
+            count(Weight::UnknownName),
+            count(Weight::Link)
+        )
     })
+}
+
+/// How much it matters that somebody sees a finding: what matters most comes first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Weight {
+    /// A program obeys it where it is.
+    Obeyed,
+    /// It does nothing any more.
+    MovedAside,
+    /// Perhaps no program obeys it.
+    UnknownName,
+    /// It does nothing unless somebody writes to it, or shares where it leads.
+    Link,
+}
+
+impl Weight {
+    fn of(finding: &Finding) -> Self {
+        match finding.reason {
+            _ if finding.aside.is_some() => Self::MovedAside,
+            Reason::UnknownName => Self::UnknownName,
+            Reason::LinksOut { .. } | Reason::LinksTo { .. } => Self::Link,
+            _ => Self::Obeyed,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -476,7 +515,27 @@ mod tests {
         assert_eq!(few.len(), MAX_LISTED);
         let mut many: Vec<_> = (0..MAX_LISTED + 10).map(one).collect();
         let more = shorten(&mut many).unwrap();
-        assert!(more.starts_with("10 more such things, of which 5 were moved"), "{more}");
-        assert_eq!(many, few);
+        assert!(more.starts_with("10 more such things, of which 10 were moved"), "{more}");
+        let obeyed = |findings: &[Finding]| findings.iter().filter(|one| one.aside.is_none()).count();
+        assert_eq!((obeyed(&few), obeyed(&many)), (MAX_LISTED / 2, MAX_LISTED / 2 + 5));
+    }
+
+    #[test]
+    fn what_only_may_matter_does_not_keep_what_does_from_being_shown() {
+        let one = |path: String, reason: Reason| Finding {
+            path: path.into(),
+            reason,
+            origin: FindingOrigin::Created,
+            aside: None,
+            restored: false,
+        };
+        let links = (0..MAX_LISTED).map(|at| one(format!("a{at}"), Reason::LinksOut { target: "/".into() }));
+        let names = (0..MAX_LISTED).map(|at| one(format!(".b{at}"), Reason::UnknownName));
+        let mut findings: Vec<_> = links.chain(names).collect();
+        findings.push(one("z".into(), Reason::Hook));
+        let more = shorten(&mut findings).unwrap();
+        assert_eq!(findings[0].reason, Reason::Hook);
+        assert!(findings[1..].iter().all(|finding| finding.reason == Reason::UnknownName));
+        assert!(more.ends_with("1 have names that no list knows, and 100 are links"), "{more}");
     }
 }

@@ -1,7 +1,8 @@
 //! What is hidden in the boundaries of a run: in each the paths that its patterns name, and in all of them the same files.
 //!
-//! The next run finds them by the same patterns and links. So what these go by stays as it is: directories on the way are pinned, and
-//! links are watched.
+//! Another run finds them by the same patterns and links, now or later. So what these go by stays as it is: directories on the way are
+//! pinned, and links are watched. Without the pins an agent could move a directory to and fro past the search of a run that starts beside
+//! its own.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -15,7 +16,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::boundary::hide::{self, HideQuery, HideSearch};
-use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts};
+use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts, on_the_way};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
@@ -31,7 +32,7 @@ const SEARCH_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct Hiding {
     pub(super) hidden: Vec<HiddenPath>,
-    /// Directories that something is found through.
+    /// Directories on the way to it, and those that something is found through.
     pub(super) pins: BTreeSet<PathBuf>,
     /// Links that something is found through.
     pub(super) links: Vec<PathBuf>,
@@ -54,7 +55,7 @@ impl Hiding {
     }
 }
 
-/// What hidden paths are found through, by its path on the host.
+/// What links with a hidden name lead through, by its path on the host.
 #[derive(Default)]
 struct FoundThrough {
     directories: BTreeSet<PathBuf>,
@@ -109,15 +110,19 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
     for boundary in plan.boundaries.iter().filter(|boundary| is_searched(boundary)) {
         let patterns = HidePatterns::of(&boundary.hide);
         let search = in_boundary(boundary, caller, HideQuery::Named(&patterns), until, |root, search| {
-            search.placed.iter().for_each(|path| through.add_above(&boundary.host.join(path)));
             let lead = |link: &PathBuf| {
                 let led_to = led_to(root, link, boundary)?;
                 through.add_traversed(&boundary.host.join(link));
                 Some(led_to)
             };
-            search.links.iter().filter_map(lead).collect()
+            let in_the_way =
+                search.in_the_way.iter().find_map(|link| in_the_way(root, link, boundary, plan, &patterns));
+            (search.links.iter().filter_map(lead).collect(), in_the_way)
         })?;
-        let (search, led_to): (HideSearch, Vec<HiddenOnHost>) = search;
+        let (search, (led_to, in_the_way)): (HideSearch, (Vec<HiddenOnHost>, Option<StartError>)) = search;
+        if let Some(refused) = in_the_way {
+            return Err(refused);
+        }
         linked.extend(search.linked);
         everything.extend(led_to);
         everything.extend(search.hidden.into_iter().map(|one| HiddenOnHost {
@@ -146,6 +151,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
         // In what can only be read, nothing is moved.
         if boundary.mode == BoundaryMode::ReadWrite {
             (found.pins, found.links) = through.within(boundary);
+            found.pins.extend(hidden.iter().flat_map(|one| on_the_way(&one.path)));
         }
     }
     Ok(found)
@@ -231,6 +237,37 @@ fn led_to(root: &Entered<'_>, link: &Path, boundary: &Boundary) -> Option<Hidden
         })
     };
     open().ok()
+}
+
+/// Returns why a sandbox is refused where a link leads to a directory that is shared, and a pattern would hide something beneath the link.
+/// An agent can have made it for the next run.
+fn in_the_way(
+    root: &Entered<'_>,
+    link: &Path,
+    boundary: &Boundary,
+    plan: &Plan,
+    patterns: &HidePatterns,
+) -> Option<StartError> {
+    let led_to = led_to(root, link, boundary).filter(|led_to| led_to.kind == FileKind::Directory)?;
+    let is_shared =
+        |other: &Boundary| led_to.path.starts_with(&other.host) || other.host.starts_with(&led_to.path);
+    if !plan.boundaries.iter().any(is_shared) {
+        return None;
+    }
+    let pattern = match led_to.path.strip_prefix(&boundary.host) {
+        Ok(directory) => patterns.hiding_beneath_link(link, directory)?,
+        // Nothing is searched there by the patterns of this one.
+        Err(_) => patterns.hiding_beneath_link(link, Path::new(""))?,
+    };
+    let shown = escape::path(link);
+    Some(StartError::refused(
+        format!("hidden path `{pattern}` in shared directory \"{}\"", boundary.name),
+        format!(
+            "{shown} is a symlink to {}, and a pattern follows none: what it names there would be shown",
+            escape::path(&led_to.path)
+        ),
+        "write the pattern as seen where the link leads, or as a name without `/`; remove the link if an agent has made it",
+    ))
 }
 
 /// Refuses what shows by itself what another boundary hides.

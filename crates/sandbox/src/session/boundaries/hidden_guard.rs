@@ -1,23 +1,25 @@
-//! The guard of hidden paths while the agent runs: it notices when a program of the host replaces one.
+//! The guard of hidden paths while the agent runs: it notices when a program of the host replaces one, or moves it away from its cover.
 //!
-//! The kernel takes the cover off then, as it does with what makes a protected path read-only, see `mount_namespaces(7)`, and the agent
-//! can read what has taken its place.
+//! The kernel takes the cover off what is replaced, as it does with what makes a protected path read-only, see `mount_namespaces(7)`, and
+//! the agent can read what has taken its place. What is renamed keeps its cover, so the guard goes after it. But a cover belongs to the
+//! mount that it was put on: what is moved past a pinned directory is shown.
 
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use policy::plan::Plan;
+use policy::plan::{Boundary, BoundaryKind, FileId, Plan};
 use policy::text::escape;
 use rustix::io::Errno;
 
+use super::whereabouts::Whereabouts;
 use crate::boundary::protect::mounts::{HiddenPath, Mounts};
-use crate::boundary::root::Root;
+use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
 use crate::host::identity::Identity;
 
-/// How many files are kept open, so that no other one gets their number.
+/// How many files are kept open, so that no other one gets their number, and so that they are found again where they are renamed.
 const MAX_HELD: usize = 256;
 
 /// Watches over the hidden paths of a run.
@@ -29,51 +31,220 @@ struct HidingBoundary {
     root: Root,
     host: PathBuf,
     guest: PathBuf,
+    /// The other shared directories, by their paths on the host.
+    others: Vec<PathBuf>,
+    /// The directories in it that are mounts of their own.
+    mounted: HashSet<FileId>,
     paths: Vec<GuardedHidden>,
 }
 
 struct GuardedHidden {
     one: HiddenPath,
+    /// The mounts that it lies in, from the outermost one.
+    mounts: Vec<FileId>,
+    /// Where it is by now.
+    place: RefCell<PathBuf>,
     state: Cell<CoverState>,
-    /// Keeps the number of the file from being given to another one.
-    _held: Option<OwnedFd>,
+    /// Keeps the number of the file from being given to another one, and tells where the file is.
+    held: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum CoverState {
     Covered,
+    /// It was renamed with its cover, to where no notification is of it.
+    Moved,
     /// It was removed, and its cover with it.
     Missing,
-    /// Something else is there, which was reported.
+    /// It or something else is shown, which was reported.
     Shown,
+}
+
+/// What has taken a cover off.
+enum Uncovered {
+    /// Something else is at this place.
+    Replaced(PathBuf),
+    /// It is at this place, past a mount.
+    Moved(PathBuf),
+    /// Nobody knows where it is.
+    Lost,
+}
+
+/// A look at a boundary.
+struct Look<'a> {
+    boundary: &'a HidingBoundary,
+    root: &'a Entered<'a>,
+    directories: RefCell<HashMap<PathBuf, Option<FileId>>>,
+}
+
+impl Look<'_> {
+    /// Lists the mounts that a path lies in, from the outermost one.
+    fn mounts(&self, path: &Path) -> Vec<FileId> {
+        let mounted = &self.boundary.mounted;
+        if mounted.is_empty() {
+            return Vec::new();
+        }
+        let mut directories = self.directories.borrow_mut();
+        let mut above: Vec<FileId> = path
+            .ancestors()
+            .skip(1)
+            .filter(|path| *path != Path::new(""))
+            .filter_map(|path| {
+                *directories.entry(path.to_path_buf()).or_insert_with(|| self.file_id(path).ok())
+            })
+            .filter(|directory| mounted.contains(directory))
+            .collect();
+        above.reverse();
+        above
+    }
+
+    fn file_id(&self, path: &Path) -> Result<FileId, Errno> {
+        beneath::stat(self.root, path).map(|stat| beneath::file_id(&stat))
+    }
+}
+
+impl HidingBoundary {
+    fn open(plan: &Plan, caller: Identity, boundary: &Boundary, mounts: &Mounts) -> Option<Self> {
+        let root = Root::open(boundary, caller).ok()?;
+        let entered = root.enter().ok()?;
+        let pinned = mounts.pins.iter().filter_map(|path| beneath::stat(&entered, path).ok());
+        let read_only = mounts.read_only.iter().map(|one| one.file_id);
+        let mounted = pinned.map(|stat| beneath::file_id(&stat)).chain(read_only).collect();
+        let others = plan
+            .boundaries
+            .iter()
+            .filter(|other| other.kind == BoundaryKind::Directory && other.host != boundary.host);
+        let others = others.map(|other| other.host.clone()).collect();
+        let (host, guest) = (boundary.host.clone(), boundary.guest.clone());
+        drop(entered);
+        let mut hiding = Self { root, host, guest, others, mounted, paths: Vec::new() };
+        hiding.paths = hiding.guarded(&mounts.hidden);
+        Some(hiding)
+    }
+
+    fn guarded(&self, hidden: &[HiddenPath]) -> Vec<GuardedHidden> {
+        let Ok(root) = self.root.enter() else { return Vec::new() };
+        let look = self.look(&root);
+        let guarded = hidden.iter().enumerate().map(|(number, one)| GuardedHidden {
+            one: one.clone(),
+            mounts: look.mounts(&one.path),
+            place: RefCell::new(one.path.clone()),
+            state: Cell::new(CoverState::Covered),
+            held: (number < MAX_HELD).then(|| beneath::hold(&root, &one.path).ok()).flatten(),
+        });
+        guarded.collect()
+    }
+
+    fn look<'a>(&'a self, root: &'a Entered<'a>) -> Look<'a> {
+        Look { boundary: self, root, directories: RefCell::default() }
+    }
+
+    /// Says what is shown of a hidden path: a sentence for a person, and the path inside.
+    fn describe(&self, one: &HiddenPath, uncovered: &Uncovered) -> (String, PathBuf) {
+        let host = escape::path(&self.host);
+        let path = escape::path(&one.path);
+        match uncovered {
+            Uncovered::Replaced(place) => {
+                let place_shown = escape::path(place);
+                let warning = format!(
+                    "{host}: {place_shown} was replaced on the host while the sandbox ran, and is not hidden inside any more; the \
+                     next run hides it again"
+                );
+                (warning, self.guest.join(place))
+            }
+            Uncovered::Moved(place) => {
+                let place_shown = escape::path(place);
+                let warning = format!(
+                    "{host}: {path} was moved to {place_shown} on the host while the sandbox ran, where it is not hidden inside; the \
+                     next run hides it if a pattern names it there"
+                );
+                (warning, self.guest.join(place))
+            }
+            Uncovered::Lost => {
+                let warning = format!(
+                    "{host}: {path} was moved or removed on the host while the sandbox ran, and may not be hidden inside any more; \
+                     the next run hides it if a pattern names it where it is"
+                );
+                (warning, self.guest.join(&one.path))
+            }
+        }
+    }
+}
+
+impl GuardedHidden {
+    /// Looks where it is, and whether it is covered there.
+    fn check(&self, look: &Look<'_>) -> Option<Uncovered> {
+        if self.state.get() == CoverState::Shown {
+            return None;
+        }
+        let place = self.place.borrow().clone();
+        match look.file_id(&place) {
+            // Whatever is made where one was removed has no cover.
+            Ok(_) if self.state.get() == CoverState::Missing => Some(Uncovered::Replaced(place)),
+            Ok(file_id) if file_id != self.one.file_id => Some(Uncovered::Replaced(place)),
+            Ok(_) if look.mounts(&place) != self.mounts => Some(Uncovered::Moved(place)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.go_after(look),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Looks for it where it is no more.
+    fn go_after(&self, look: &Look<'_>) -> Option<Uncovered> {
+        let Some(held) = &self.held else { return Some(Uncovered::Lost) };
+        match Whereabouts::of(held, self.one.file_id, look.root) {
+            Whereabouts::Inside(place) => {
+                let path = look.boundary.host.join(&place);
+                let was = look.boundary.host.join(&self.one.path);
+                let is_new_to = |other: &PathBuf| path.starts_with(other) && !was.starts_with(other);
+                if look.mounts(&place) != self.mounts || look.boundary.others.iter().any(is_new_to) {
+                    return Some(Uncovered::Moved(place));
+                }
+                self.place.replace(place);
+                self.state.set(CoverState::Moved);
+                None
+            }
+            Whereabouts::Removed(place) => {
+                self.state.set(CoverState::Missing);
+                let place = place?;
+                let is_replaced = look.file_id(&place).is_ok();
+                self.place.replace(place.clone());
+                is_replaced.then_some(Uncovered::Replaced(place))
+            }
+            Whereabouts::Outside(path) => {
+                self.state.set(CoverState::Moved);
+                let is_shared = look.boundary.others.iter().any(|other| path.starts_with(other));
+                is_shared.then_some(Uncovered::Lost)
+            }
+            // It is being moved right now.
+            Whereabouts::Moving => {
+                self.state.set(CoverState::Moved);
+                None
+            }
+            Whereabouts::Unknown => Some(Uncovered::Lost),
+        }
+    }
 }
 
 impl HiddenGuard {
     /// Begins to watch.
     pub(super) fn new(plan: &Plan, caller: Identity, mounts: &[Mounts]) -> Self {
         let hiding = plan.boundaries.iter().zip(mounts).filter(|(_, mounts)| !mounts.hidden.is_empty());
-        let watched = hiding.filter_map(|(boundary, mounts)| {
-            let root = Root::open(boundary, caller).ok()?;
-            let entered = root.enter().ok()?;
-            let paths = mounts.hidden.iter().enumerate().map(|(number, one)| GuardedHidden {
-                one: one.clone(),
-                state: Cell::new(CoverState::Covered),
-                _held: (number < MAX_HELD).then(|| beneath::hold(&entered, &one.path).ok()).flatten(),
-            });
-            let paths = paths.collect();
-            drop(entered);
-            Some(HidingBoundary { root, host: boundary.host.clone(), guest: boundary.guest.clone(), paths })
-        });
-        Self(watched.collect())
+        Self(
+            hiding
+                .filter_map(|(boundary, mounts)| HidingBoundary::open(plan, caller, boundary, mounts))
+                .collect(),
+        )
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns whether something that was hidden is not there at the moment.
+    /// Returns whether something that was hidden is not at its place at the moment.
     pub(super) fn is_missing_any(&self) -> bool {
-        self.0.iter().flat_map(|boundary| &boundary.paths).any(|path| path.state.get() == CoverState::Missing)
+        let is_missing =
+            |path: &GuardedHidden| matches!(path.state.get(), CoverState::Moved | CoverState::Missing);
+        self.0.iter().flat_map(|boundary| &boundary.paths).any(is_missing)
     }
 
     /// Lists what is shown that was hidden, once: a sentence for a person, and the path inside.
@@ -81,25 +252,11 @@ impl HiddenGuard {
         let mut all = Vec::new();
         for boundary in &self.0 {
             let Ok(root) = boundary.root.enter() else { continue };
-            for GuardedHidden { one, state, .. } in &boundary.paths {
-                if state.get() == CoverState::Shown {
-                    continue;
-                }
-                match beneath::stat(&root, &one.path) {
-                    Ok(stat)
-                        if beneath::file_id(&stat) == one.file_id && state.get() == CoverState::Covered => {}
-                    Ok(_) => {
-                        state.set(CoverState::Shown);
-                        let path = escape::path(&one.path);
-                        let host = escape::path(&boundary.host);
-                        let warning = format!(
-                            "{host}: {path} was replaced on the host while the sandbox ran, and is not hidden inside any more; the \
-                             next run hides it again"
-                        );
-                        all.push((warning, boundary.guest.join(&one.path)));
-                    }
-                    Err(Errno::NOENT) => state.set(CoverState::Missing),
-                    Err(_) => {}
+            let look = boundary.look(&root);
+            for path in &boundary.paths {
+                if let Some(uncovered) = path.check(&look) {
+                    path.state.set(CoverState::Shown);
+                    all.push(boundary.describe(&path.one, &uncovered));
                 }
             }
         }

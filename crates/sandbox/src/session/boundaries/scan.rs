@@ -3,13 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use policy::plan::Protect;
 use policy::rules::hide::HidePatterns;
 
 use crate::boundary::detect::Compared;
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::protect::mounts::Mounts;
-use crate::boundary::protect::search;
+use crate::boundary::protect::search::{self, SearchRules};
 use crate::boundary::root::Entered;
 use crate::boundary::walk::{Known, Walk, walk_everywhere, walk_until};
 use crate::host::deadline::Deadline;
@@ -32,12 +31,12 @@ impl Scan {
     pub(super) fn quick(
         root: &Entered<'_>,
         remembered: &Remembered,
-        by: &Protect,
+        by: &SearchRules<'_>,
         until: Deadline,
         known: &Known,
     ) -> io::Result<Self> {
-        let walk = walk_until(root, by.depth, until, known)?;
-        let mounts = search::mounts_until(root, &remembered.host, &walk, by, until)?;
+        let walk = walk_until(root, by.protect.depth, until, known)?;
+        let mounts = search::mounts(root, &remembered.host, &walk, by, until)?;
         // What was found in time is classified, though finding it has used the time up: else a large tree, or a busy machine,
         // keeps anything from being said.
         Self::compared(walk, mounts, root, remembered, Deadline::after(QUICK_SCAN_LIMIT))
@@ -47,15 +46,15 @@ impl Scan {
     pub(super) fn last(
         root: &Entered<'_>,
         remembered: &Remembered,
-        by: &Protect,
+        by: &SearchRules<'_>,
         until: Deadline,
         known: &Known,
     ) -> io::Result<Self> {
-        let walk = walk_everywhere(root, by.depth, until, known)?;
-        let mounts = search::mounts_until(root, &remembered.host, &walk, by, until)?;
-        let mut names = remembered.baseline.new_names(root, &mounts, by);
+        let walk = walk_everywhere(root, by.protect.depth, until, known)?;
+        let mounts = search::mounts(root, &remembered.host, &walk, by, until)?;
+        let mut names = remembered.baseline.new_names(root, &mounts, by.protect);
         names.extend(remembered.baseline.new_links_out(root, &mounts));
-        let prepared = remembered.baseline.prepared(root, &mounts, by);
+        let prepared = remembered.baseline.prepared(root, &mounts, by.protect);
         let mut scan = Self::compared(walk, mounts, root, remembered, until)?;
         scan.findings.extend(prepared);
         // What is moved aside needs no other word.

@@ -6,19 +6,24 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use confine::protocol::{ControlSocket, FileEvent, FileRequest, Links, Purpose};
-use confine::tree::{self, Copied, Kind, Source, TreeError};
+use confine::tree::{self, Copied, Destination, DirectoryId, DraftName, Kind, Source, TreeError, Unpacking};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::host::acting::ActingAs;
 use crate::host::identity::Identity;
+use crate::host::small_file::refuse_of_kernel;
 use crate::session::environment::umask;
 use crate::session::staying::exec::is_closed;
+use crate::state::client::Client;
+use crate::state::record::RecordError;
+use crate::state::runs::Runs;
+use crate::state::runs::copies::{CopyRecord, KeptCopy};
 use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 
 /// Writing to a pipe that nobody reads.
@@ -52,9 +57,13 @@ pub enum CopyError {
     /// This process cannot act for the caller.
     #[error("cannot act with the rights of the caller: {0}")]
     Acting(io::Error),
+    /// What the copy would leave behind cannot be recorded.
+    #[error("cannot record the copy: {0}")]
+    Record(#[from] RecordError),
 }
 
-/// Copies a file, a link, or a directory with all that is in it, and returns what was copied.
+/// Copies a file, a link, or a directory with all that is in it, for the owner of these records, and returns what was copied. What a copy to
+/// the host leaves if this process is killed is removed by the next command that clears up.
 ///
 /// # Errors
 ///
@@ -63,30 +72,34 @@ pub fn copy(
     from: &CopyPlace<'_>,
     to: &CopyPlace<'_>,
     links: Links,
-    caller: Identity,
+    runs: &Runs,
 ) -> Result<Copied, CopyError> {
+    let caller = runs.owner();
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| CopyError::Stream(errno.into()))?;
     match (from, to) {
         (CopyPlace::Host(_), CopyPlace::Host(_)) => Err(CopyError::NoSandbox),
         (CopyPlace::Sandbox(sandbox, path), CopyPlace::Host(to)) => {
             let (mut packing, source) = Files::pack(sandbox, path, links, theirs)?;
-            let acting = ActingAs::user(caller).map_err(CopyError::Acting)?;
+            let _acting = ActingAs::user(caller).map_err(CopyError::Acting)?;
             // An agent says which permissions each file has, and with those of others it would let them in.
             let umask = umask().map_err(CopyError::Stream)?;
-            let unpacked = tree::destination(to, &source, open)
-                .and_then(|to| tree::unpack(to.masked(umask), File::from(ours)));
+            let to = tree::destination(to, &source, open)?.masked(umask);
+            let (kept, mut unpacking) = begin(to, runs)?;
+            let read = unpacking.read(File::from(ours));
             // What has failed inside has cut off the stream.
-            let packed = packing.done();
-            let unpacked = match (unpacked, packed) {
-                (Ok(unpacked), Ok(packed)) => {
-                    return Ok(Copied { skipped: packed.skipped, ..unpacked.commit()? });
-                }
+            let error = match (read, packing.done()) {
+                (Ok(()), Ok(packed)) => match unpacking.commit() {
+                    Ok(copied) => return Ok(Copied { skipped: packed.skipped, ..copied }),
+                    Err(error) => error.into(),
+                },
                 // Nobody has read what was written there any more.
-                (Err(error), Ok(_) | Err(CopyError::Inside { errno: Some(EPIPE), .. })) => Err(error.into()),
-                (_, Err(error)) => Err(error),
+                (Err(error), Ok(_) | Err(CopyError::Inside { errno: Some(EPIPE), .. })) => error.into(),
+                (_, Err(error)) => error,
             };
-            drop(acting);
-            unpacked
+            if let (Err(_), Some(kept)) = (unpacking.abandon(), kept) {
+                kept.leave();
+            }
+            Err(error)
         }
         (CopyPlace::Host(from), CopyPlace::Sandbox(sandbox, path)) => {
             let acting = ActingAs::user(caller).map_err(CopyError::Acting)?;
@@ -110,10 +123,38 @@ pub fn copy(
             let packed = packing.done();
             match (packed, unpacking.unpacked()) {
                 (Ok(packed), Ok(())) => Ok(Copied { skipped: packed.skipped, ..unpacking.commit_now()? }),
-                (Err(error), _) | (_, Err(error)) => Err(error),
+                // By EPIPE the other one has failed: nobody has read what was written there any more.
+                (Ok(_) | Err(CopyError::Inside { errno: Some(EPIPE), .. }), Err(error)) | (Err(error), _) => {
+                    Err(error)
+                }
             }
         }
     }
+}
+
+/// Begins to unpack on the host, and records what is left there if this process is killed. A directory whose path is longer than paths may
+/// be could not be found again, and is not recorded.
+fn begin(to: Destination, runs: &Runs) -> Result<(Option<KeptCopy<'_>>, Unpacking), CopyError> {
+    let failed = |errno: Errno| TreeError::at(".")(errno);
+    let draft = DraftName::generate().map_err(failed)?;
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", to.directory().as_raw_fd()));
+    let mut kept = match path {
+        Ok(path) => Some(runs.keep_copy(CopyRecord {
+            client: Client::this().map_err(RecordError::from)?,
+            draft: draft.clone(),
+            path,
+            directory: DirectoryId::of(to.directory()).map_err(failed)?,
+            made: None,
+        })?),
+        Err(error) if error.raw_os_error() == Some(Errno::NAMETOOLONG.raw_os_error()) => None,
+        Err(error) => return Err(TreeError::at(".")(error).into()),
+    };
+    let unpacking = Unpacking::begin(to, draft)?;
+    if let (Some(kept), Some(made)) = (&mut kept, unpacking.made()) {
+        let made = DirectoryId::of(made).map_err(failed)?;
+        kept.note_made(made).map_err(RecordError::from)?;
+    }
+    Ok((kept, unpacking))
 }
 
 /// Writes what is at a path of a sandbox as a stream of tar.
@@ -134,9 +175,13 @@ pub fn pack_to(
     let acting = ActingAs::user(caller).map_err(CopyError::Acting)?;
     let copied = io::copy(&mut File::from(ours), stream).and_then(|_| stream.flush());
     drop(acting);
-    let packed = packing.done()?;
-    copied.map_err(CopyError::Stream)?;
-    Ok(packed)
+    // What is inside has nobody left to write to where the stream has failed.
+    match (copied, packing.done()) {
+        (Err(error), Ok(_) | Err(CopyError::Inside { errno: Some(EPIPE), .. })) => {
+            Err(CopyError::Stream(error))
+        }
+        (_, packed) => packed,
+    }
 }
 
 /// Reads a stream of tar, and makes what it has in a directory of a sandbox.
@@ -292,6 +337,8 @@ fn find(path: &Path, links: Links) -> Result<HostSource, TreeError> {
         _ => (&resolved, ".".into()),
     };
     let directory = open(above).map_err(|errno| led_away(path, errno))?;
+    // What is in it has no size by which it could be packed, and opening it may act.
+    refuse_of_kernel(&directory).map_err(TreeError::at(path))?;
     let stat = statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(TreeError::at(path))?;
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Kind::File,

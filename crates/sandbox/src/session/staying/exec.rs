@@ -27,7 +27,7 @@ use crate::session::staying::recording::ExecRecording;
 use crate::session::streams::{Owner, Stdio, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::journal::Recorded;
-use crate::state::sandboxes::{Phase, StayingSandbox};
+use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 
 /// A command in a sandbox that stays, as the caller asks for it.
 pub struct StayingExec<'a> {
@@ -72,9 +72,11 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
     } = exec;
     sandbox.require(Phase::can_exec, "run a command")?;
     let secrets = HeldSecrets::read(plan, secrets)?;
+    // PID 1 forks the supervisor meanwhile. Not before the secrets: whoever is asked for one takes their time.
+    let control = connect(sandbox)?;
 
     // 1. Where its streams lead.
-    let agent = sandbox.record.agent;
+    let agent = sandbox.agent();
     let owner = Owner { uid: agent.uid, gid: agent.gid };
     let mut streams = Streams::open(streams, plan.limits.output_bytes, owner, caller)?;
     streams.pass(plan, passed, owner)?;
@@ -93,7 +95,7 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
     let began = Instant::now();
     let request = ExecRequest { command, timeout, attachment };
     let descriptors: Vec<_> = streams.passed().chain(streams.inside()).collect();
-    let mut control = send(sandbox, &request, &descriptors)?;
+    let mut control = send(control, &request, &descriptors)?;
     drop(descriptors);
     drop((request, secrets));
     streams.close_inside();
@@ -169,13 +171,17 @@ pub(super) fn command(
     })
 }
 
-/// Sends PID 1 a request, with what the command is passed and then its three streams, and returns the connection to its supervisor.
+/// Connects to PID 1, which forks a supervisor for the connection. That waits ten seconds for the request.
+pub(super) fn connect(sandbox: &StayingSandbox) -> Result<ControlSocket, SandboxError> {
+    Ok(ControlSocket::from(OwnedFd::from(sandbox.open(Purpose::Exec, None)?)))
+}
+
+/// Sends a supervisor its request, with what the command is passed and then its three streams.
 pub(super) fn send(
-    sandbox: &StayingSandbox,
+    mut control: ControlSocket,
     request: &ExecRequest,
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<ControlSocket, StartError> {
-    let mut control = ControlSocket::from(OwnedFd::from(sandbox.open(Purpose::Exec, None)?));
     match control.send(request, descriptors) {
         // It has gone already, and says why, if anything does.
         Err(error) if is_closed(&error) => Ok(control),

@@ -154,7 +154,8 @@ impl StayingSandbox {
         let limit = command.output_bytes.unwrap_or(self.record.plan.limits.output_bytes);
         let (request, plan) = self.exec_request(&mut command, Attachment::Attached)?;
         let timeout = request.timeout;
-        let agent = Owner { uid: self.record.agent.uid, gid: self.record.agent.gid };
+        let agent = self.agent();
+        let agent = Owner { uid: agent.uid, gid: agent.gid };
         let opening = StartError::step("opening the standard streams");
         let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|errno| opening(errno.into()));
         let inside = |end: OwnedFd| give(end, agent).map_err(|errno| opening(errno.into()));
@@ -162,7 +163,7 @@ impl StayingSandbox {
         let inside = [inside(input)?, inside(output)?, inside(errors)?];
 
         let began = Instant::now();
-        let mut control = exec::send(self, &request, &inside.each_ref().map(AsFd::as_fd))?;
+        let mut control = exec::send(exec::connect(self)?, &request, &inside.each_ref().map(AsFd::as_fd))?;
         drop((request, inside));
         // A program has asked, and there is nobody to be warned where the journal cannot be written.
         let (recording, _) = ExecRecording::begin(self)?;
@@ -197,7 +198,7 @@ impl StayingSandbox {
         let (request, plan) = self.exec_request(&mut command, Attachment::Detached)?;
         let null = File::options().read(true).write(true).open("/dev/null");
         let null = null.map_err(StartError::step("opening the standard streams"))?;
-        let mut control = exec::send(self, &request, &[null.as_fd(); 3])?;
+        let mut control = exec::send(exec::connect(self)?, &request, &[null.as_fd(); 3])?;
         drop(request);
         let (recording, _) = ExecRecording::begin(self)?;
         let ended = exec::started(&mut control, &plan)?;

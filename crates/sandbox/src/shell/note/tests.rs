@@ -34,7 +34,7 @@ fn plan() -> Plan {
         boundary("reference", "/reference", BoundaryMode::ReadOnly),
     ];
     plan.boundaries[0].hide = vec!["*.key".to_owned()];
-    plan.protect.paths = vec![".git/hooks".to_owned()];
+    plan.protect.paths = vec![".git/hooks".into()];
     plan
 }
 

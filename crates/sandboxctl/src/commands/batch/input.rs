@@ -6,18 +6,22 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
+use policy::rules::limits;
 use policy::text::escape;
 use policy::text::json_object::Mistake;
-use sandbox::host::small_file;
+use sandbox::state::writable::Author;
 use serde_json::{Value, json};
 
 use super::task::BatchTask;
+use crate::as_caller::AsCaller;
 use crate::cli::PlanRequest;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::load;
+use crate::precedence;
 use crate::text::one_line;
 
 /// The longest line, in bytes.
@@ -29,13 +33,15 @@ const MAX_LISTED: usize = 20;
 /// The lines of a batch.
 pub(super) struct Input {
     label: String,
-    reader: BufReader<File>,
+    reader: BufReader<AsCaller<File>>,
     is_file: bool,
     line: u64,
     /// In which line each id is.
     ids: HashMap<String, u64>,
     /// Why a task may not say where it runs and what it gets, if it may not.
     distrusted: Option<String>,
+    /// How long a task may run at most that may not say so.
+    longest: Option<Duration>,
 }
 
 /// A list of tasks that was opened.
@@ -56,9 +62,23 @@ impl Opened<'_> {
         if self.path == Path::new("/") && !self.file.metadata().is_ok_and(|metadata| metadata.is_file()) {
             return Ok(None);
         }
-        let programs = context.programs(load::writable_of(context, defaults));
-        let author = programs.writable().author(&self.path, self.file, context.caller);
-        Ok(author.context("cannot tell who may have written the tasks")?.reason())
+        let author = |writable: Vec<PathBuf>| {
+            let programs = context.programs(writable);
+            let author = programs.writable().author(&self.path, self.file, context.caller);
+            author.context("cannot tell who may have written the tasks")
+        };
+        if let Some(why) = author(load::writable_of(context, defaults))?.reason() {
+            return Ok(Some(why));
+        }
+        // What an agent has left stays after its sandbox has ended.
+        let before = precedence::known(context)?.shared().map(Path::to_owned).collect();
+        Ok(match author(before)? {
+            Author::Agent(directory) => Some(format!(
+                "the file lies in {}, which an earlier sandbox could write to",
+                escape::path(&directory)
+            )),
+            Author::Trusted | Author::User(_) => None,
+        })
     }
 }
 
@@ -92,8 +112,7 @@ impl Input {
         let path = path.filter(|path| *path != Path::new("-"));
         let (label, file) = if let Some(path) = path {
             let label = escape::path(path);
-            let file =
-                read_as_caller(context, path).with_context(|| format!("cannot read tasks from {label}"));
+            let file = context.open(path).with_context(|| format!("cannot read tasks from {label}"));
             (label, file.map_err(unreadable)?)
         } else {
             let stdin = io::stdin().as_fd().try_clone_to_owned();
@@ -103,7 +122,13 @@ impl Input {
         // Without a path it is standard input: where it lies, its descriptor says.
         let path = path.map_or_else(|| PathBuf::from("/"), |path| context.cwd.join(path));
         let distrusted = distrusted(&Opened { file: &file, path })?;
-        Ok(Self { label, reader: BufReader::new(file), is_file, line: 0, ids: HashMap::new(), distrusted })
+        let reader = BufReader::new(AsCaller::new(file, context.caller));
+        Ok(Self { label, reader, is_file, line: 0, ids: HashMap::new(), distrusted, longest: None })
+    }
+
+    /// Bounds how long tasks run that may not say where they do.
+    pub(super) fn bound(&mut self, longest: impl FnOnce() -> Option<Duration>) {
+        self.longest = self.distrusted.as_ref().and_then(|_| longest());
     }
 
     /// Returns whether all of it is there already.
@@ -147,7 +172,12 @@ impl Input {
                 }
             };
             return Ok(Some(match parsed.and_then(|task| self.unique(task)) {
-                Ok(task) => Line::Task(task),
+                Ok(mut task) => {
+                    // Without one of its own, it has that of the batch.
+                    task.timeout =
+                        task.timeout.filter(|text| self.longest.is_none_or(|most| is_within(text, most)));
+                    Line::Task(task)
+                }
                 Err((id, mistakes)) => {
                     Line::Wrong(WrongLine { number: self.line, id, label: self.label.clone(), mistakes })
                 }
@@ -184,6 +214,11 @@ impl Input {
         self.reader.skip_until(b'\n').map_err(failed)?;
         Ok(Some(ReadLine::TooLong))
     }
+}
+
+/// Returns whether a timeout, as a task says it, is no longer than this.
+fn is_within(text: &str, longest: Duration) -> bool {
+    limits::duration(text).is_ok_and(|timeout| timeout <= longest)
 }
 
 /// A line as it is read.
@@ -239,11 +274,6 @@ fn mistakes(lines: &[WrongLine]) -> CommandError {
         }
     };
     failure.details(json!({ "problems": details, "count": all.len() }))
-}
-
-fn read_as_caller(context: &Context, path: &Path) -> io::Result<File> {
-    let reached = context.path_to(&context.absolute(path))?;
-    small_file::open_as(&reached, context.caller)
 }
 
 fn unreadable(error: anyhow::Error) -> CommandError {

@@ -1,6 +1,6 @@
 //! `mcp install`: the entry of the server in the configuration of a client.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use policy::text::escape;
@@ -30,8 +30,9 @@ pub(crate) fn install(ui: &Ui, context: &Context, args: &McpInstallArgs) -> Resu
         ui.data(&json!({ "file": escape::path(&given), "text": alone }), |_| alone.clone())?;
         return Ok(ExitCode::Success);
     }
-    let file =
-        ConfigurationFile::read(&given).with_context(|| format!("cannot read {}", escape::path(&given)))?;
+    let file = context.path_to(&given).and_then(|path| ConfigurationFile::read(&path));
+    let file = file.with_context(|| format!("cannot read {}", escape::path(&given)))?;
+    refuse_outside(context, &given, file.path())?;
     // Where a link leads to is what changes.
     let name = escape::path(file.path());
     let new = entry.added(args.client, file.text()).map_err(|reason| {
@@ -66,6 +67,19 @@ pub(crate) fn install(ui: &Ui, context: &Context, args: &McpInstallArgs) -> Resu
     }
     ui.data(&json!({ "file": name }), |_| format!("{name}\n"))?;
     Ok(ExitCode::Success)
+}
+
+/// Refuses what a link in the working directory has led out of it: whoever may write there, as an agent may, chooses where that is.
+fn refuse_outside(context: &Context, given: &Path, found: &Path) -> Result<(), CommandError> {
+    let is_within =
+        given.starts_with(&context.cwd) && !given.components().any(|part| part == Component::ParentDir);
+    if !is_within || found.starts_with(&context.cwd) {
+        return Ok(());
+    }
+    let (given, found) = (escape::path(given), escape::path(found));
+    let message = format!("{given} is not changed: a link leads out of the working directory, to {found}");
+    Err(CommandError::message(Code::PolicyDenied, message)
+        .hint(format!("if the link is yours, name what it leads to: `--file {found}`")))
 }
 
 /// Returns where a client keeps its configuration.

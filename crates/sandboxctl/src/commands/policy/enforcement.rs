@@ -13,7 +13,7 @@ use policy::rules::verdict::{Decision, Origin, Verdict};
 use policy::text::escape;
 use policy::{BoundaryRequest, Policy};
 use sandbox::boundary::protect::mounts::{Cause, Mounts};
-use sandbox::boundary::protect::search;
+use sandbox::boundary::protect::search::{self, SearchRules};
 use sandbox::boundary::resolve::Lead;
 use sandbox::boundary::root::Root;
 use sandbox::boundary::walk::{Known, walk_with_files};
@@ -112,7 +112,7 @@ fn planned_mounts(rules: &Policy, caller: Identity, wanted: &BoundaryRequest) ->
     let root = root.enter()?;
     let until = Deadline::after(SEARCH_LIMIT);
     let walk = walk_with_files(&root, rules.protect().depth, until, &Known::default())?;
-    search::mounts_until(&root, &host, &walk, rules.protect(), until)
+    search::mounts(&root, &host, &walk, &SearchRules::of(rules.protect()), until)
 }
 
 /// Returns whether detection classifies what is created at this path below a boundary.
@@ -124,9 +124,11 @@ fn is_classified(rules: &Policy, below: &Path) -> bool {
     let is_listed = || table::built_in().any(|path| below.ends_with(path));
     // Whatever appears at a path that the file asks for is news.
     let protect = rules.protect();
-    let asked = |path: &String| !table::is_built_in(path) && table::covers(path, below);
-    let is_asked =
-        || protect.paths.iter().any(asked) || protect.read_only.iter().any(|path| table::covers(path, below));
+    let asked = |path: &str| !table::is_built_in(path) && table::covers(path, below);
+    let is_asked = || {
+        protect.paths.iter().any(|path| asked(path))
+            || protect.read_only.iter().any(|path| table::covers(path, below))
+    };
     is_reached && (classify::concerns(below) || is_listed() || is_asked())
 }
 

@@ -8,6 +8,9 @@ use std::path::Path;
 use confine::protocol::Links;
 use confine::tree::Copied;
 use sandbox::session::staying::copy::{CopyError, CopyPlace, copy, pack_to, unpack_from};
+use sandbox::state::directory::StateDir;
+use sandbox::state::record::RecordError;
+use sandbox::state::runs::Runs;
 use sandbox::state::sandboxes::{Sandboxes, StayingSandbox};
 use serde_json::json;
 
@@ -50,7 +53,11 @@ pub(crate) fn cp(ui: &Ui, context: &Context, args: &CopyArgs) -> Result<ExitCode
         (Typed::Stream, Typed::Host(_) | Typed::Stream) | (Typed::Host(_), Typed::Stream) => {
             return Err(CopyError::NoSandbox.into());
         }
-        (from, to) => copy(&place(from), &place(to), links, context.caller)?,
+        (from, to) => {
+            let runs = StateDir::open(&context.state(), context.caller).map_err(RecordError::from);
+            let runs = runs.and_then(|state| Runs::open(&state)).map_err(CopyError::from)?;
+            copy(&place(from), &place(to), links, &runs)?
+        }
     };
     warn_of_skipped(ui, copied);
     ui.data(&json!({ "copied": copied }), |_| String::new())?;

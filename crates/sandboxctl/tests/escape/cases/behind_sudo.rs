@@ -91,6 +91,43 @@ fn no_link_of_proc_leads_the_user_behind_sudo_to_where_root_stands() {
 }
 
 #[test]
+fn root_alone_reads_no_edits_behind_a_link_of_whoever_owns_the_directory() {
+    if !rustix::process::geteuid().is_root() || !callers("edits for root").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let closed = place.path("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::write(closed.join("edits"), r#"[{"old": "before", "new": "after"}]"#).unwrap();
+    fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+    let (link, file) = (place.workspace().join("edits"), place.workspace().join("file"));
+    let as_root = |words: &[&str]| {
+        let words = [&["--quiet"], words].concat();
+        let words = std::iter::once(place.path("sandboxctl").into_os_string())
+            .chain(words.into_iter().map(OsString::from))
+            .collect::<Vec<_>>();
+        let mut command = place.command(&words);
+        command.env("XDG_STATE_HOME", place.path("state")).env("XDG_CONFIG_HOME", place.path("config"));
+        command.output().unwrap()
+    };
+    let made = as_root(&["create", "--name", "base"]);
+    assert!(made.status.success(), "{made:?}");
+    symlink(closed.join("edits"), &link).unwrap();
+    for way in ["edits", "/proc/self/cwd/edits"] {
+        for (owner, expected) in [(0, "after"), (NORMAL, "before")] {
+            // The control: root's own link.
+            std::os::unix::fs::lchown(&link, Some(owner), Some(owner)).unwrap();
+            fs::write(&file, "before").unwrap();
+            std::os::unix::fs::chown(&file, Some(NORMAL), Some(NORMAL)).unwrap();
+            let edited = as_root(&["fs", "edit", "base", "file", "--edits", way]);
+            assert_eq!(fs::read_to_string(&file).unwrap(), expected, "{way} {owner}: {edited:?}");
+        }
+    }
+    let removed = as_root(&["rm", "--force", "base"]);
+    assert!(removed.status.success(), "{removed:?}");
+}
+
+#[test]
 fn root_alone_follows_no_link_of_whoever_owns_the_directory() {
     if !rustix::process::geteuid().is_root() || !callers("links for root").contains(&Caller::Normal) {
         return;
@@ -447,6 +484,11 @@ fn root_runs_no_program_of_the_user_s_that_lies_in_a_directory_of_root_s() {
     assert!(ran.exists());
 }
 
+/// Has a call of root alone, a control, leave nothing of root's in the user's home.
+fn keep_state_of_root(place: &Place, command: &mut Command) {
+    command.env("XDG_STATE_HOME", place.path("state-of-root"));
+}
+
 #[test]
 fn no_variable_leads_root_s_engine_to_files_of_the_user_behind_sudo() {
     if !rustix::process::geteuid().is_root() || !callers("variables under sudo").contains(&Caller::Normal) {
@@ -469,6 +511,8 @@ fn no_variable_leads_root_s_engine_to_files_of_the_user_behind_sudo() {
         command.env("LANG", "C.UTF-8").env("CONTAINERS_CONF", value);
         if sudo {
             command = in_system_path(behind_sudo(&place, &mut command), &[&place.path("bin")]);
+        } else {
+            keep_state_of_root(&place, &mut command);
         }
         command.output().unwrap();
         let told = fs::read_to_string(&ran).unwrap();
@@ -577,6 +621,8 @@ fn root_is_led_to_no_socket_of_the_user_behind_sudo() {
         command.env("PATH", path).env("DOCKER_HOST", format!("unix://{}", address.display()));
         if sudo {
             command = in_system_path(behind_sudo(&place, &mut command), &[&place.path("bin")]);
+        } else {
+            keep_state_of_root(&place, &mut command);
         }
         let said = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
         (fs::read_to_string(&ran).unwrap_or_default(), said)

@@ -1,15 +1,19 @@
 //! Records of sandboxes that stay: files of the user behind sudo, from which root makes nothing that it has not made before.
 
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
+use confine::protocol::{ControlSocket, FileEvent, FileRequest, Purpose};
 use serde_json::{Value, json};
 
 use super::behind_sudo::behind_sudo;
-use crate::machine::{Caller, callers};
+use crate::machine::{Caller, NORMAL, callers};
 use crate::place::Place;
 
 /// A place of an ordinary user, where root is called by sudo.
@@ -22,13 +26,17 @@ impl Sudo {
     }
 
     pub(super) fn call(&self, words: &[&str]) -> Output {
+        self.call_with(Stdio::null(), words)
+    }
+
+    pub(super) fn call_with(&self, stdin: Stdio, words: &[&str]) -> Output {
         let program = self.0.path("sandboxctl");
         let words = [&[program.to_str().unwrap()], words].concat();
         let mut command = self.0.command(&words.iter().map(OsString::from).collect::<Vec<_>>());
-        behind_sudo(&self.0, &mut command).output().unwrap()
+        behind_sudo(&self.0, &mut command).stdin(stdin).output().unwrap()
     }
 
-    fn works(&self, words: &[&str]) -> String {
+    pub(super) fn works(&self, words: &[&str]) -> String {
         let output = self.call(words);
         assert!(output.status.success(), "{words:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
@@ -44,7 +52,7 @@ impl Sudo {
     }
 
     /// The record of the sandbox.
-    fn record(&self) -> PathBuf {
+    pub(super) fn record(&self) -> PathBuf {
         let all = self.0.home().join(".local/state/sandboxctl/sandboxes");
         let all = fs::read_dir(all).unwrap().flatten().map(|one| one.path().join("record.json"));
         all.into_iter().find(|record| record.exists()).unwrap()
@@ -141,4 +149,85 @@ fn what_was_closed_since_is_not_shared_again() {
     assert!(!start.status.success(), "{start:?}");
     assert!(String::from_utf8_lossy(&start.stderr).contains("ermission denied"), "{start:?}");
     sudo.works(&["rm", "base"]);
+}
+
+/// Listens at a path as PID 1 of a sandbox does, as `owner`, and opens the same directory for whoever asks for any.
+pub(super) fn open_for_everybody(control: &Path, owner: u32, opened: &Path) {
+    let listener = UnixListener::bind(control).unwrap();
+    std::os::unix::fs::chown(control, Some(owner), None).unwrap();
+    let opened = File::open(opened).unwrap();
+    std::thread::spawn(move || {
+        // Whoever waits for the end goes on waiting.
+        let mut waiting = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let mut purpose = [0];
+            stream.read_exact(&mut purpose).unwrap();
+            match Purpose::of(purpose[0]) {
+                Some(Purpose::Files) => {
+                    let mut control = ControlSocket::from(OwnedFd::from(stream));
+                    if let Ok(Some(FileRequest::Open { directories })) = control.receive() {
+                        for _ in directories {
+                            control.send(&FileEvent::Opened { errno: None }, &[opened.as_fd()]).unwrap();
+                        }
+                    }
+                }
+                _ => waiting.push(stream),
+            }
+        }
+    });
+}
+
+/// The user behind sudo says in the record that the agent is root, and at the control socket that `/workspace` is a directory of theirs: what
+/// only root may read or write there is neither.
+#[test]
+fn no_record_makes_root_of_the_agent() {
+    let Some(sudo) = Sudo::new("forged agents under sudo") else { return };
+    let shared = sudo.0.path("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::write(shared.join("anybody"), "anybody's").unwrap();
+    fs::write(shared.join("secret"), "root's own").unwrap();
+    fs::set_permissions(shared.join("secret"), Permissions::from_mode(0o600)).unwrap();
+    sudo.works(&["create", "--name", "base"]);
+
+    let record = sudo.record();
+    let honest = fs::read(&record).unwrap();
+    let (control, kept) = (record.with_file_name("control"), record.with_file_name("kept"));
+    fs::rename(&control, &kept).unwrap();
+    open_for_everybody(&control, NORMAL, &shared);
+    for (uid, gid) in [(NORMAL, NORMAL), (0, 0), (NORMAL, 0), (0, NORMAL)] {
+        let mut content: Value = serde_json::from_slice(&honest).unwrap();
+        // The control: the record as it was.
+        if (uid, gid) == (NORMAL, NORMAL) {
+            assert_eq!(content["agent"], json!({ "uid": uid, "gid": gid }));
+        }
+        content["agent"] = json!({ "uid": uid, "gid": gid });
+        fs::write(&record, content.to_string()).unwrap();
+        // The control: whoever listens there is believed.
+        assert_eq!(sudo.works(&["fs", "read", "base", "/workspace/anybody"]), "anybody's", "{uid}:{gid}");
+        let read = sudo.call(&["fs", "read", "base", "/workspace/secret"]);
+        assert!(!read.status.success() && read.stdout.is_empty(), "{uid}:{gid}: {read:?}");
+        let found = sudo.call(&["fs", "search", "base", "own", "/workspace"]);
+        assert!(!String::from_utf8_lossy(&found.stdout).contains("root's"), "{uid}:{gid}: {found:?}");
+        let written = sudo.call(&["fs", "write", "base", "/workspace/new"]);
+        assert!(!written.status.success() && !shared.join("new").exists(), "{uid}:{gid}: {written:?}");
+    }
+    fs::remove_file(&control).unwrap();
+    fs::rename(&kept, &control).unwrap();
+    fs::write(&record, &honest).unwrap();
+    sudo.works(&["rm", "--force", "base"]);
+}
+
+/// What root makes for a command, such as the pipes in the place of the caller's, belongs to nobody whom a record names.
+#[test]
+fn no_record_says_whose_streams_are() {
+    let Some(sudo) = Sudo::new("forged owners of streams under sudo") else { return };
+    sudo.works(&["create", "--name", "base"]);
+    let owner = || sudo.works(&["exec", "base", "--", "stat", "-Lc", "%u:%g", "/dev/stdout"]);
+    let honest = owner();
+    let record = sudo.record();
+    let mut content: Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    content["agent"] = json!({ "uid": 0, "gid": 0 });
+    fs::write(&record, content.to_string()).unwrap();
+    assert_eq!(owner(), honest);
+    sudo.works(&["rm", "--force", "base"]);
 }

@@ -1,7 +1,28 @@
 //! Settings that run nothing, of linters, formatters, scanners and other tools that hooks and editors start.
 
 use super::Keys;
-use super::ValueType::{Begins, Is, Lines, Pattern, Text, Without, Word, Words};
+use super::ValueType::{Begins, Is, Lines, Model, Pattern, Text, Without, Word, Words};
+
+/// Ansible Lint, "Configuration": neither rules nor variables, which may be templates, no file that it writes, and no names of modules
+/// and roles, for which it makes files.
+pub(crate) const ANSIBLE_LINT: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "display_relative_path", "max_block_depth", "max_tasks", "offline", "parseable", "profile",
+            "quiet", "strict", "use_default_rules", "verbosity",
+        ],
+    ),
+    (Pattern, &["exclude_paths"]),
+    (
+        Text,
+        &[
+            "enable_list", "loop_var_prefix", "only_builtins_allow_collections",
+            "only_builtins_allow_modules", "skip_list", "tags", "task_name_prefix", "var_naming_pattern",
+            "warn_list", "write_list",
+        ],
+    ),
+]);
 
 /// clang-tidy, "Configuration files": neither arguments of the compiler nor, as options of a check, those of the analyzer, which reads
 /// other files.
@@ -84,8 +105,11 @@ pub(crate) const DETECT_SECRETS: &Keys = &Keys::Only(&[
     (Is(""), &["custom_plugin_paths", "word_list/file"]),
 ]);
 
-/// `DataLad`, "Configuration": neither the commands of procedures nor other files.
-pub(crate) const DATALAD: &Keys = &Keys::AllBut(&["call-format", "path"]);
+/// `DataLad`, "Configuration": neither procedures nor where they are, and no other files.
+pub(crate) const DATALAD: &Keys = &Keys::Only(&[(
+    Word,
+    &["datalad/dataset/id", "datalad/metadata/maxfieldsize", "datalad/metadata/nativetype"],
+)]);
 
 /// DVC, "Configuration": neither where it keeps its databases nor where data come from.
 pub(crate) const DVC: &Keys = &Keys::Only(&[(
@@ -190,6 +214,45 @@ pub(crate) const SONAR: &Keys = &Keys::Only(&[
 /// Sentry CLI, "Configuration": neither the server nor the proxy.
 pub(crate) const SENTRY: &Keys = &Keys::Only(&[(Word, &["defaults/org", "defaults/project"])]);
 
+/// git-buildpackage, gbp.conf(5): no hook, builder, cleaner, editor, or option of another program, and no directory.
+pub(crate) const GBP: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "*/compression", "*/compression-level", "*/component", "*/dist", "*/filter-pristine-tar",
+            "*/full", "*/id-length", "*/ignore-branch", "*/ignore-new", "*/merge", "*/merge-mode",
+            "*/multimaint-merge", "*/no-create-orig", "*/patch-num-format", "*/patch-numbers",
+            "*/pristine-tar", "*/pristine-tar-commit", "*/purge", "*/rollback", "*/sign-tags",
+            "*/submodules", "*/track", "*/urgency",
+        ],
+    ),
+    (Pattern, &["*/debian-branch", "*/pq-from", "*/upstream-branch", "*/upstream-tree"]),
+    (Text, &["*/debian-tag", "*/debian-tag-msg", "*/upstream-tag", "*/upstream-vcs-tag"]),
+]);
+
+/// Breezy, "Configuration Settings": where branches are, and no command, hook or option of another program.
+pub(crate) const BREEZY: &Keys = &Keys::Only(&[
+    (Word, &["append_revisions_only", "bound", "create_signatures"]),
+    (
+        Text,
+        &["bound_location", "nickname", "parent_location", "public_branch", "push_location", "submit_branch"],
+    ),
+]);
+
+/// west, "Configuration": no alias, and neither an option nor the program of a command.
+pub(crate) const WEST: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "build/board", "build/board_warn", "build/generator", "build/guess-dir", "build/pristine",
+            "build/sysbuild", "color/ui", "flash/rebuild", "manifest/group-filter",
+            "manifest/project-filter", "update/fetch", "update/narrow", "update/sync-submodules",
+            "zephyr/base-prefer",
+        ],
+    ),
+    (Pattern, &["manifest/file", "manifest/path", "zephyr/base"]),
+]);
+
 /// FVM, "Configuration": no `cachePath`, from which it runs Flutter.
 pub(crate) const FVM: &Keys = &Keys::Only(&[(
     Word,
@@ -207,6 +270,55 @@ pub(crate) const DAGGER: &Keys = &Keys::Only(&[
         &[
             "$schema", "blueprint/**", "clients/**", "codegen/**", "dependencies/**", "description",
             "exclude", "include", "name", "sdk", "sdk/**", "source", "toolchains/**", "views/**",
+        ],
+    ),
+]);
+
+/// pyOCD, "Configuration" and "Options": neither scripts nor what is below `probes`.
+pub(crate) const PYOCD: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "auto_unlock", "chip_erase", "connect_mode", "fast_program", "frequency", "gdbserver_port",
+        "hide_programming_progress", "keep_unwritten", "reset_type", "resume_on_disconnect", "smart_flash",
+        "target_override", "telnet_port", "vector_catch",
+    ],
+)]);
+
+/// Arduino CLI, "Sketch project file": no server.
+pub(crate) const ARDUINO_SKETCH: &Keys = &Keys::Only(&[
+    (Text, &["default_fqbn", "default_port", "default_profile", "default_programmer", "default_protocol"]),
+    (Without("platform_index_url"), &["profiles"]),
+]);
+
+/// PHP, "List of php.ini directives": limits and how errors are shown, in any section.
+pub(crate) const PHP: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "display_errors", "display_startup_errors", "log_errors", "max_execution_time",
+            "max_file_uploads", "max_input_time", "max_input_vars", "memory_limit", "opcache.enable",
+            "opcache.enable_cli", "post_max_size", "realpath_cache_size", "realpath_cache_ttl",
+            "short_open_tag", "upload_max_filesize", "zend.assertions", "*/display_errors",
+            "*/display_startup_errors", "*/log_errors", "*/max_execution_time", "*/max_file_uploads",
+            "*/max_input_time", "*/max_input_vars", "*/memory_limit", "*/opcache.enable",
+            "*/opcache.enable_cli", "*/post_max_size", "*/realpath_cache_size", "*/realpath_cache_ttl",
+            "*/short_open_tag", "*/upload_max_filesize", "*/zend.assertions",
+        ],
+    ),
+    (Model, &["*/date.timezone", "date.timezone"]),
+]);
+
+/// Rush, "rush.json": versions that are no package of another name, and no hooks.
+pub(crate) const RUSH: &Keys = &Keys::Only(&[
+    (Word, &["npmVersion", "pnpmVersion", "rushVersion", "yarnVersion"]),
+    (
+        Text,
+        &[
+            "$schema", "allowMostlyStandardPackageNames", "allowedProjectTags", "approvedPackagesPolicy/**",
+            "ensureConsistentVersions", "gitPolicy/**", "hotfixChangeEnabled",
+            "nodeSupportedVersionInstructions", "nodeSupportedVersionRange", "projectFolderMaxDepth",
+            "projectFolderMinDepth", "projects/**", "repository/**", "suppressNodeLtsWarning",
+            "suppressRushIsPublicVersionCheck", "telemetryEnabled", "variants/**",
         ],
     ),
 ]);

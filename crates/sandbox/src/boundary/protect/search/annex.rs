@@ -6,12 +6,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use policy::classify::annex::is_ordinary_key;
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
 
 use super::data;
 use super::progress::{Annex, Search, is};
-use crate::boundary::protect::mounts::ProtectionGap;
-use crate::boundary::walk::Extent;
+use crate::boundary::protect::mounts::{AnnexProgram, ProtectionGap};
+use crate::boundary::walk::{Extent, Walk};
 use crate::host::beneath;
 
 /// How deep below such a directory git-annex has the content of a file: it has one more level, and a directory for the file.
@@ -110,11 +111,31 @@ impl Search<'_> {
     }
 
     /// Returns the directory of git's data in which git-annex has the content of a file at a path, or will have it: in a directory of
-    /// the same name among its objects. It makes links to nothing else there.
+    /// the same name among its objects. It makes links to nothing else there, and an ordinary key runs no program.
     pub(super) fn annex_around<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         let git = self.data_around(path)?;
         let directory = path.parent().filter(|directory| directory.starts_with(git.join("annex/objects")))?;
         let is_directory = || beneath::stat(self.root, path).is_ok_and(|stat| is(FileType::Directory, &stat));
-        (directory.file_name() == path.file_name() && !is_directory()).then_some(git)
+        let key = path.file_name()?;
+        let is_key = directory.file_name() == Some(key) && is_ordinary_key(key.as_bytes());
+        (is_key && !is_directory()).then_some(git)
     }
+}
+
+/// Lists the directories in which git-annex may look for programs by their names, with the repository around each. A boundary may itself lie
+/// in a work tree.
+pub(super) fn programs(walk: &Walk, host: &Path) -> Vec<AnnexProgram> {
+    let is_in_work_tree = || host.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
+    let around = |path: &Path| {
+        let above = path.ancestors().skip(1);
+        let is_repository =
+            |above: &&Path| walk.repositories.iter().any(|repository| repository.path == **above);
+        above
+            .filter(is_repository)
+            .map(Path::to_path_buf)
+            .next()
+            .or_else(|| is_in_work_tree().then(PathBuf::new))
+    };
+    let programs = walk.annex_programs.iter();
+    programs.map(|path| AnnexProgram { path: path.clone(), repository: around(path) }).collect()
 }

@@ -1,7 +1,7 @@
 //! Repositories beyond the bound of the walk: too deep, or in a directory that is skipped.
 
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::FileType;
 
@@ -68,7 +68,7 @@ impl Search<'_> {
         let base = Base::Git(path.into());
         self.reach.note(base.clone(), []);
         let outer = std::mem::replace(&mut self.base, base);
-        self.all(path, self.seen_from_repository(path), &Rc::clone(&self.in_git));
+        self.all(path, self.seen_from_repository(path), &Arc::clone(&self.in_git));
         self.base = outer;
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use policy::classify::{MAX_CONTENT, PROGRAMS, Reference, leads_from_anywhere, references};
+use policy::classify::{MAX_CONTENT, PROGRAMS, Reference, beyond_prefix, leads_from_anywhere, references};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -94,8 +94,8 @@ impl Search<'_> {
         Some(content)
     }
 
-    /// Lists where a reference may lead that begins with `~`. Whoever works in the boundary may have any directory above
-    /// it for their home; others have links into it at most.
+    /// Lists where a reference may lead that begins with `~`, or leads out of the directory where git is installed. Whoever works in
+    /// the boundary may have any directory above it for their home; others have links into it at most.
     pub(super) fn in_homes(&self, reference: Reference) -> Vec<Reference> {
         let (path, with): (_, fn(PathBuf) -> Reference) = match &reference {
             Reference::Hooks(path) => (path, Reference::Hooks),
@@ -108,9 +108,11 @@ impl Search<'_> {
         };
         let mut parts = path.components();
         let is_home = |part: Component| part.as_os_str().as_bytes().starts_with(b"~");
-        if !parts.next().is_some_and(is_home) {
-            return vec![reference];
-        }
+        let below = match beyond_prefix(path) {
+            Some(below) => below,
+            None if parts.next().is_some_and(is_home) => parts.as_path().to_owned(),
+            None => return vec![reference],
+        };
         let leads_here = |path: &PathBuf| match self.resolve(Path::new(""), path) {
             Ok(Leads::Unfollowed { links, missing, .. }) => !links.is_empty() || missing.is_some(),
             Ok(Leads::To { .. } | Leads::Nowhere { .. }) | Err(_) => true,
@@ -123,7 +125,7 @@ impl Search<'_> {
             Reference::Configuration(_) => canonical(self.host, path).is_ok_and(|path| path.is_file()),
             Reference::Repository(_) | Reference::WorkTree(_) => false,
         };
-        let homes = self.host.ancestors().skip(1).map(|home| home.join(parts.as_path()));
+        let homes = self.host.ancestors().skip(1).map(|home| home.join(&below));
         homes.filter(|path| leads_here(path) || is_obeyed(path)).map(with).collect()
     }
 

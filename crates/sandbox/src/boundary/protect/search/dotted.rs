@@ -43,7 +43,7 @@ impl Search<'_> {
             let below = entries.into_iter().flatten().take(MOST).filter_map(Result::ok);
             names.extend(below.map(|(name, _)| Path::new(CONFIG).join(name).into_os_string()));
         }
-        let asked = |name: &OsStr| self.protected.iter().any(|path| Path::new(path).starts_with(name));
+        let asked = |name: &OsStr| self.protected.iter().any(|path| Path::new(&**path).starts_with(name));
         let is_known = |name: &OsStr| table::is_known(Path::new(name)) || asked(name);
         names.retain(|name| self.extent == Extent::Bounded || !is_known(name));
         names.truncate(MOST.saturating_sub(self.dotted.iter().map(|one| one.names.len()).sum()));

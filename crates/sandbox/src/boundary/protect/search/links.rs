@@ -51,7 +51,7 @@ impl Search<'_> {
         // What lies around the boundary is a place to work in.
         let enters = |path: &Path| {
             let path = canonical(&self.host.join(base), path).ok()?;
-            let is_here = path.starts_with(self.host) || self.host.starts_with(&path);
+            let is_here = self.mounted.leads(&path).is_some() || self.mounted.lies_in(&path);
             (!is_here && !asks_others(&path)).then_some(path)
         };
         let Some(directory) = enters(directory) else { return };

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use policy::protect::table::NamePattern;
 use rustix::fs::RawDir;
@@ -17,76 +17,97 @@ use crate::host::deadline::Deadline;
 const LISTING: usize = 8 << 10;
 
 /// Paths of the list that are looked for in one directory.
+#[derive(Default)]
 pub(crate) struct Listed<'a> {
-    /// With the first name of each, in the order of its first byte in lower case.
-    all: Vec<(&'a [u8], &'a Path, Cause)>,
+    all: Vec<ListedPath<'a>>,
+    /// The last one of those that begin with each byte. Most names of a project's begin with none of them.
+    first: ByteMap<Option<u32>>,
     /// The paths that stand for several names in the directory itself, and those that may end in anything.
     patterns: Vec<(NamePattern<'a>, Cause)>,
     open: Vec<(NamePattern<'a>, Cause)>,
-    /// With which bytes the first names begin, the names of patterns end, and those of open ones begin. Most names of a
-    /// project's do none of it.
-    begins: ByteSet,
-    ends: ByteSet,
-    opens: ByteSet,
+    /// With which bytes the names of patterns end, and those of open ones begin.
+    ends: ByteMap<bool>,
+    opens: ByteMap<bool>,
     longest: usize,
 }
 
-/// A set of bytes, in which upper and lower case are the same.
-struct ByteSet([bool; 256]);
+/// A path of the list that is no pattern for a name in the directory itself.
+struct ListedPath<'a> {
+    path: &'a str,
+    /// How long its first name is.
+    first_len: usize,
+    cause: Cause,
+    /// The one before it that begins with the same byte.
+    before: Option<u32>,
+}
 
-impl ByteSet {
-    fn insert(&mut self, byte: u8) {
-        self.0[usize::from(byte.to_ascii_lowercase())] = true;
-        self.0[usize::from(byte.to_ascii_uppercase())] = true;
+impl ListedPath<'_> {
+    fn first_name(&self) -> &[u8] {
+        &self.path.as_bytes()[..self.first_len]
     }
 
-    fn contains(&self, byte: Option<&u8>) -> bool {
-        byte.is_some_and(|byte| self.0[usize::from(*byte)])
+    /// Returns what comes after its first name.
+    fn rest(&self) -> Option<&str> {
+        self.path.get(self.first_len + 1..)
+    }
+}
+
+/// What is known of each byte. Upper and lower case are the same: on some file systems they are.
+struct ByteMap<T>([T; 256]);
+
+impl<T: Copy + Default> Default for ByteMap<T> {
+    fn default() -> Self {
+        Self([T::default(); 256])
+    }
+}
+
+impl<T: Copy + Default> ByteMap<T> {
+    fn get(&self, byte: Option<&u8>) -> T {
+        byte.map_or_else(T::default, |byte| self.0[usize::from(byte.to_ascii_lowercase())])
+    }
+
+    /// Replaces what is known of a byte, and returns what was known before.
+    fn replace(&mut self, byte: u8, value: T) -> T {
+        std::mem::replace(&mut self.0[usize::from(byte.to_ascii_lowercase())], value)
     }
 }
 
 impl<'a> Listed<'a> {
-    pub(crate) fn new(paths: impl Iterator<Item = (&'a Path, Cause)>) -> Self {
-        let mut listed = Self {
-            all: Vec::new(),
-            patterns: Vec::new(),
-            open: Vec::new(),
-            begins: ByteSet([false; 256]),
-            ends: ByteSet([false; 256]),
-            opens: ByteSet([false; 256]),
-            longest: 0,
-        };
-        for (path, cause) in paths {
-            let pattern = path.to_str().and_then(NamePattern::of);
-            if let Some(pattern) = pattern.filter(|pattern| pattern.directory == Path::new("")) {
-                let written = path.as_os_str().as_bytes();
-                if pattern.is_open() {
-                    written.first().into_iter().for_each(|byte| listed.opens.insert(*byte));
-                    listed.open.push((pattern, cause));
-                } else {
-                    written.last().into_iter().for_each(|byte| listed.ends.insert(*byte));
-                    listed.patterns.push((pattern, cause));
-                }
-            } else if let Some(Component::Normal(first)) = path.components().next() {
-                let name = first.as_bytes();
-                listed.longest = listed.longest.max(name.len());
-                name.first().into_iter().for_each(|byte| listed.begins.insert(*byte));
-                listed.all.push((name, path, cause));
+    /// Makes an empty list with room for so many paths.
+    pub(super) fn with_capacity(paths: usize) -> Self {
+        Self { all: Vec::with_capacity(paths), ..Self::default() }
+    }
+
+    /// Adds a path. Each run adds the whole list, so this looks at bytes, which costs a fraction of what `Path` does.
+    pub(super) fn insert(&mut self, path: &'a str, cause: Cause) {
+        let written = path.as_bytes();
+        let (Some(begins), Some(ends)) = (written.first(), written.last()) else { return };
+        let pattern = written.contains(&b'*').then(|| NamePattern::of(path)).flatten();
+        if let Some(pattern) = pattern.filter(|pattern| pattern.directory == Path::new("")) {
+            if pattern.is_open() {
+                self.opens.replace(*begins, true);
+                self.open.push((pattern, cause));
+            } else {
+                self.ends.replace(*ends, true);
+                self.patterns.push((pattern, cause));
             }
+            return;
         }
-        listed.all.sort_by_key(|(name, ..)| first_byte(name));
-        listed
+        let first_len = written.iter().position(|byte| *byte == b'/').unwrap_or(written.len());
+        self.longest = self.longest.max(first_len);
+        let before = self.first.replace(*begins, u32::try_from(self.all.len()).ok());
+        self.all.push(ListedPath { path, first_len, cause, before });
     }
 
     /// Returns whether this path is on the list.
     pub(crate) fn contains(&self, path: &Path) -> bool {
-        self.all.iter().any(|(_, listed, _)| *listed == path)
+        self.all.iter().any(|listed| Path::new(listed.path) == path)
     }
 
     /// Lists every path that is no pattern, for a directory that does not show its names.
     pub(crate) fn without_patterns(&self) -> Vec<(PathBuf, Cause)> {
-        let plain = self.all.iter().filter(|(_, path, _)| pattern_below(path).is_none());
-        plain.map(|(_, path, cause)| (path.to_path_buf(), *cause)).collect()
+        let plain = self.all.iter().filter(|listed| pattern_below(Path::new(listed.path)).is_none());
+        plain.map(|listed| (listed.path.into(), listed.cause)).collect()
     }
 
     /// Lists the paths of the list whose first name is in a directory, as they are written there.
@@ -135,20 +156,21 @@ impl<'a> Listed<'a> {
 
     fn add(&self, name: &[u8], found: &mut Vec<(PathBuf, Cause)>) {
         let here = Path::new(OsStr::from_bytes(name));
-        let may_end = self.ends.contains(name.last()).then_some(&self.patterns);
-        let may_begin = self.opens.contains(name.first()).then_some(&self.open);
+        let may_end = self.ends.get(name.last()).then_some(&self.patterns);
+        let may_begin = self.opens.get(name.first()).then_some(&self.open);
         let fitting =
             may_end.into_iter().chain(may_begin).flatten().filter(|(pattern, _)| pattern.fits(name));
         found.extend(fitting.map(|(_, cause)| (here.to_path_buf(), *cause)));
-        if name.len() > self.longest || !self.begins.contains(name.first()) {
+        if name.len() > self.longest {
             return;
         }
-        let from = self.all.partition_point(|(listed, ..)| first_byte(listed) < first_byte(name));
-        let alike = self.all[from..].iter().take_while(|(listed, ..)| first_byte(listed) == first_byte(name));
-        for (_, path, cause) in alike.filter(|(listed, ..)| listed.eq_ignore_ascii_case(name)) {
-            let rest: PathBuf = path.components().skip(1).collect();
-            let path = if rest.as_os_str().is_empty() { here.to_path_buf() } else { here.join(rest) };
-            found.push((path, *cause));
+        let mut next = self.first.get(name.first());
+        while let Some(listed) = next.and_then(|at| self.all.get(usize::try_from(at).ok()?)) {
+            if listed.first_name().eq_ignore_ascii_case(name) {
+                let path = listed.rest().map_or_else(|| here.to_path_buf(), |rest| here.join(rest));
+                found.push((path, listed.cause));
+            }
+            next = listed.before;
         }
     }
 }
@@ -186,9 +208,4 @@ fn with_names_below(
 /// Parses the pattern that a path is, if its names lie in a directory below.
 pub(super) fn pattern_below(path: &Path) -> Option<NamePattern<'_>> {
     path.to_str().and_then(NamePattern::of).filter(|pattern| pattern.directory != Path::new(""))
-}
-
-/// Returns the first byte of a name in lower case: on some file systems that is the same.
-fn first_byte(name: &[u8]) -> Option<u8> {
-    name.first().map(u8::to_ascii_lowercase)
 }

@@ -38,7 +38,7 @@ impl Search<'_> {
                 return self.notices.push(ProtectionGap::TooManySettings { config: repository.join(named) });
             }
         };
-        if git.starts_with(self.host) {
+        if self.mounted.leads(&git).is_some() {
             return;
         }
         let common = common(&git);

@@ -69,7 +69,7 @@ impl Search<'_> {
     /// Returns where a link leads that leads out of the boundary: to a directory, or to what this user may write or make.
     fn target_outside(&self, link: &Path) -> Option<(PathBuf, LinkTarget)> {
         match canonical(self.host, &self.host.join(link)) {
-            Ok(target) if target.starts_with(self.host) => None,
+            Ok(target) if self.mounted.leads(&target).is_some() => None,
             // To ask what is there would ask others.
             Ok(target) if asks_others(&target) => Some((target, LinkTarget::File)),
             Ok(target) if target.is_dir() => Some((target, LinkTarget::Directory)),

@@ -1,10 +1,11 @@
 //! A search through one boundary: what it is given, and what it has found so far.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::{FileType, Stat};
 
@@ -14,6 +15,7 @@ use crate::boundary::protect::path_list::PathList;
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::boundary::walk::{Extent, Git, Names};
 use crate::host::deadline::Deadline;
+use crate::host::mounted::Mounted;
 
 /// Directories that git itself has in a repository. No other repositories are looked for in those: `objects` alone has hundreds.
 pub(super) const OF_GIT: [&str; 9] =
@@ -32,11 +34,13 @@ pub(super) const MODULE: &str = ".git/modules/name";
 pub(super) struct Search<'a> {
     pub(super) root: BorrowedFd<'a>,
     pub(super) host: &'a Path,
-    pub(super) protected: &'a [String],
+    /// The same with its other paths on the host.
+    pub(super) mounted: Mounted,
+    pub(super) protected: &'a [Cow<'static, str>],
     /// Protected paths in a directory where git keeps its data.
-    pub(super) in_git: Rc<Listed<'a>>,
+    pub(super) in_git: Arc<Listed<'a>>,
     /// Protected paths in a work tree.
-    pub(super) in_tree: Rc<Listed<'a>>,
+    pub(super) in_tree: Arc<Listed<'a>>,
     pub(super) seen_git: BTreeSet<PathBuf>,
     /// Directories of git's data with the work trees they were looked at for: several may share one.
     pub(super) seen_trees: BTreeSet<(PathBuf, Option<PathBuf>)>,

@@ -115,7 +115,13 @@ impl Search<'_> {
                         continue;
                     }
                     match outside(&parent, path) {
-                        Ok(None) => continue,
+                        // By now it is known that to look it up asks nobody.
+                        Ok(None) => {
+                            if let Some(inside) = self.mounted.leads(path) {
+                                at = Position::Inside(inside);
+                            }
+                            continue;
+                        }
                         Ok(Some(target)) => {
                             path.pop();
                             target
