@@ -20,10 +20,15 @@ run: ## Build, and run a Python program in a sandbox
 
 test: ## Install what the tests need, and run all of them
 	@tests/setup cargo cc gcc git ip node python3 venv script setpriv unshare bwrap
-	@[ "$$(id -u)" -ne 0 ] || tests/setup curl dpkg-deb httpx java javac npm openssl pip postgres psql redis-cli redis-server requests ssh sshd
-	@[ "$$(id -u)" -ne 0 ] || tests/setup chromium go mvn nix-env || echo 'without Chromium, Go, Maven and Nix, tests of them are not run' >&2
-	@[ "$$(id -u)" -ne 0 ] || tests/agents || echo 'without agents and SDKs, tests of them are not run' >&2
-	@tests/engine || echo 'without an engine, tests of containers are not run' >&2
+	@# Tests are compiled while all that is fetched comes in. What does not compile `tests/run` says, too.
+	@cargo test --locked --quiet --workspace --no-run >/dev/null 2>&1 & trap "kill $$! 2>/dev/null" EXIT; set -e; \
+	if [ "$$(id -u)" -eq 0 ]; then \
+		tests/setup curl dpkg-deb httpx java javac npm openssl pip postgres psql redis-cli redis-server requests ssh sshd; \
+		tests/setup chromium go mvn nix-env || echo 'without Chromium, Go, Maven and Nix, tests of them are not run' >&2; \
+		tests/agents || echo 'without agents and SDKs, tests of them are not run' >&2; \
+	fi; \
+	tests/engine || echo 'without an engine, tests of containers are not run' >&2; \
+	wait
 	@tests/run
 
 fuzz: ## Look for new inputs that break what reads untrusted bytes; SECONDS=60 for each target
@@ -61,7 +66,8 @@ docs: ## Run the commands of README.md and docs/, and compare what they print
 	@$(TARGET_DIR)/debug/sandboxctl config validate examples/demo/sandbox.toml | grep 'needs no trust'
 
 deny: ## Licences, sources and known flaws of the dependencies
-	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny || { \
+	@# It runs for a second, and is optimised for five minutes.
+	@command -v cargo-deny >/dev/null || CARGO_PROFILE_DEV_DEBUG=false cargo install --locked --debug cargo-deny || { \
 		echo 'cargo-deny cannot be installed here; do it by hand: cargo install --locked cargo-deny' >&2; exit 1; }
 	cargo deny --locked check licenses bans sources
 	@if ls -d "$${CARGO_HOME:-$$HOME/.cargo}"/advisory-dbs/*/ >/dev/null 2>&1; then cargo deny --locked --offline check advisories; \

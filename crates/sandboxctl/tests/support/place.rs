@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use crate::machine::{Caller, NORMAL, Runner, image, podman};
 
@@ -45,10 +46,7 @@ impl Place {
         let built = Path::new(env!("CARGO_BIN_EXE_sandboxctl"));
         let program = place.path("sandboxctl");
         if fs::hard_link(built, &program).is_err() {
-            // By another process: what this one has open for writing, a child of another test may hold open, and
-            // then nobody can execute it (ETXTBSY).
-            let copied = Command::new("cp").arg(built).arg(&program).status().expect("cp is everywhere");
-            assert!(copied.success(), "a program to call");
+            fs::hard_link(copied(built), &program).expect("a program to call");
         }
         let open_to_all = fs::Permissions::from_mode(0o755);
         fs::set_permissions(place.top.path(), open_to_all).expect("the directory is ours");
@@ -201,4 +199,35 @@ impl Place {
     fn is_played(&self) -> bool {
         self.caller == Caller::Normal && rustix::process::geteuid().is_root()
     }
+}
+
+/// Returns a copy of a program among temporary directories, where these lie on another file system. All tests share it.
+fn copied(built: &Path) -> &'static Path {
+    static COPY: OnceLock<PathBuf> = OnceLock::new();
+    COPY.get_or_init(|| copy(built))
+}
+
+fn copy(built: &Path) -> PathBuf {
+    const PREFIX: &str = "sandboxctl-built-";
+    let stat = fs::metadata(built).expect("a program that was built");
+    let name = format!("{PREFIX}{}-{}-{}", stat.ino(), stat.mtime(), stat.mtime_nsec());
+    let copy = std::env::temp_dir().join(&name);
+    if copy.exists() {
+        return copy;
+    }
+    let is_old = |entry: &fs::DirEntry| {
+        entry.file_name() != *name && entry.file_name().to_string_lossy().starts_with(PREFIX)
+    };
+    let temporary = fs::read_dir(std::env::temp_dir()).expect("a directory of temporary ones");
+    // Those of other builds.
+    for old in temporary.flatten().filter(is_old) {
+        let _ = fs::remove_file(old.path());
+    }
+    let draft = std::env::temp_dir().join(format!("draft-{}-{name}", std::process::id()));
+    // By another process: what this one has open for writing, a child of another test may hold open, and then nobody can execute
+    // it (ETXTBSY).
+    let copying = Command::new("cp").arg(built).arg(&draft).status().expect("cp is everywhere");
+    assert!(copying.success(), "a copy of the program");
+    fs::rename(&draft, &copy).expect("a copy of the program");
+    copy
 }
