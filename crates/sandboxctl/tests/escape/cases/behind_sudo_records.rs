@@ -134,6 +134,19 @@ fn files_are_copied_both_ways() {
 }
 
 #[test]
+fn root_starts_again_what_it_has_made_for_each_user() {
+    let Some(sudo) = Sudo::new("sandboxes of several users under sudo") else { return };
+    let Some(other) = Sudo::new("sandboxes of several users under sudo") else { return };
+    sudo.works(&["create", "--name", "base"]);
+    other.works(&["create", "--name", "base"]);
+    for one in [sudo, other] {
+        one.works(&["stop", "base"]);
+        one.works(&["start", "base"]);
+        one.works(&["rm", "--force", "base"]);
+    }
+}
+
+#[test]
 fn what_was_closed_since_is_not_shared_again() {
     let Some(sudo) = Sudo::new("directories that were closed, under sudo") else { return };
     let closed = sudo.secret_in(0o711);
