@@ -103,9 +103,12 @@ pub(super) fn restart(
             return Err(failed);
         }
         match lookup_made(context, ended.name())? {
-            Some(found) if found.phase == Phase::Running => return Ok(Box::new(found.record)),
+            // It may have ended again by now.
+            Some(found) if found.phase == Phase::Running || found.record.id != ended.record.id => {
+                return Ok(Box::new(found.record));
+            }
             // That client has failed.
-            Some(found) if found.phase == Phase::Stopped && found.record.id == ended.record.id => {}
+            Some(found) if found.phase == Phase::Stopped => {}
             _ => return Err(failed),
         }
     }

@@ -38,7 +38,7 @@ fn clients_that_start_one_at_once_start_it_once() {
     for (caller, runner) in everywhere("start at once") {
         let place = Place::on(caller, runner);
         let who = format!("in {runner:?} by {caller:?}");
-        let sandbox = Staying::create(&place, &["--idle-timeout", "500ms"]);
+        let sandbox = Staying::create(&place, &["--idle-timeout", "2s"]);
         let commands: [&(dyn Fn() -> Output + Sync); 2] =
             [&|| ours(&place, &["start", &name(&place)]).output().unwrap(), &|| {
                 sandbox.exec(&[], &["true"]).output().unwrap()

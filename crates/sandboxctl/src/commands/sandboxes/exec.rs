@@ -9,6 +9,7 @@ use policy::plan::{Network, Plan, Provider, Variable};
 use policy::rules::guest::StartDirectory;
 use policy::rules::limits;
 use policy::rules::path::GuestPath;
+use sandbox::host::deadline::Deadline;
 use sandbox::provider::local::NO_ISOLATION;
 use sandbox::session::attendance::Parent;
 use sandbox::session::egress;
@@ -111,26 +112,32 @@ pub(crate) fn exec(
     Ok(code)
 }
 
-/// Makes a sandbox again whose idle time was over, and says so.
+/// Makes a sandbox again whose idle time was over, and says so. Where another client has made it again, its idle time may be over once more.
 fn revived(
     ui: &Ui,
     context: &mut Context,
-    sandbox: StayingSandbox,
+    mut sandbox: StayingSandbox,
     warnings: &mut Vec<String>,
 ) -> Result<StayingSandbox, CommandError> {
-    let is_idle =
-        sandbox.phase == Phase::Stopped && sandbox.end()?.is_some_and(|end| end.cause == EndCause::Idle);
-    if !is_idle {
+    let is_idle = |sandbox: &StayingSandbox| {
+        let end = if sandbox.phase == Phase::Stopped { sandbox.end()? } else { None };
+        Ok::<_, CommandError>(end.is_some_and(|end| end.cause == EndCause::Idle))
+    };
+    if !is_idle(&sandbox)? {
         return Ok(sandbox);
     }
-    let record = create::restart(ui, context, &sandbox)?;
+    let until = Deadline::after(super::MAKING);
+    while is_idle(&sandbox)? && !until.is_over() {
+        let record = create::restart(ui, context, &sandbox)?;
+        sandbox = super::open(context)?.find(record.id.as_str())?;
+    }
     let warning = format!(
         "sandbox \"{}\" had ended because its idle time was over, and was started again: what it had outside of shared directories is gone",
         sandbox.name()
     );
     ui.warning(&warning);
     warnings.push(warning);
-    Ok(super::open(context)?.find(record.id.as_str())?)
+    Ok(sandbox)
 }
 
 /// Makes the plan of a command: that of the sandbox, with what was typed.
