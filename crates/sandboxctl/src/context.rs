@@ -18,6 +18,7 @@ use sandbox::boundary::resolve::Lead;
 use sandbox::engine;
 use sandbox::host::acting;
 use sandbox::host::identity::{self, Identity};
+use sandbox::host::mounted::Mounted;
 use sandbox::host::programs::Programs;
 use sandbox::host::small_file;
 use sandbox::state::writable::Writable;
@@ -230,6 +231,18 @@ impl Context {
                 resolved.chain(homes.iter().map(|home| home.to_path_buf())).collect();
             all.into_iter().collect()
         })
+    }
+
+    /// Lists the other paths of all homes that one of these directories can lie in: those of homes that are mounted more than once.
+    pub(crate) fn other_paths_of_homes(&self, shared: &[&Path]) -> Vec<PathBuf> {
+        let mut paths = BTreeSet::new();
+        let others = self.other_homes().iter().map(PathBuf::as_path);
+        for home in self.homes().into_iter().chain(others).filter(|home| counts_as_home(home)) {
+            let mounted = Mounted::new(home);
+            let others = shared.iter().flat_map(|shared| mounted.other_paths(shared));
+            paths.extend(others.filter(|other| other.is_whole()).map(|other| other.path.clone()));
+        }
+        paths.into_iter().collect()
     }
 
     /// Returns the directory of records and trust: `$XDG_STATE_HOME/sandboxctl`, with every link resolved, because

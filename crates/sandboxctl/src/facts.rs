@@ -29,13 +29,16 @@ pub(crate) fn gather(
     let boundaries = policy.boundaries().iter();
     let (absent, present): (Vec<_>, Vec<_>) =
         boundaries.partition(|wanted| directories.is_absent(context, wanted));
+    let directories_of: BTreeMap<_, _> = present
+        .into_iter()
+        .map(|wanted| (wanted.name.clone(), directories.resolve(context, wanted)))
+        .collect();
+    let found: Vec<&Path> = directories_of.values().flatten().map(|found| found.host.as_path()).collect();
+    let other_homes = [context.other_homes(), &context.other_paths_of_homes(&found)].concat();
     HostFacts {
         name,
         environment: context.env.clone().into_iter().collect(),
-        directories: present
-            .into_iter()
-            .map(|wanted| (wanted.name.clone(), directories.resolve(context, wanted)))
-            .collect(),
+        directories: directories_of,
         absent: absent.into_iter().map(|wanted| wanted.name.clone()).collect(),
         sockets: policy
             .sockets()
@@ -48,7 +51,7 @@ pub(crate) fn gather(
         toolchains: toolchains(context, programs, policy),
         uid: context.caller.uid,
         homes: context.homes().into_iter().map(Path::to_owned).collect(),
-        other_homes: context.other_homes().to_vec(),
+        other_homes,
         allowed_root: None,
     }
 }

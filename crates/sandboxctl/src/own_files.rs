@@ -15,6 +15,7 @@ use policy::rules::shared_dir::homes_around;
 use policy::text::escape;
 use sandbox::host::acting::ActingAs;
 use sandbox::host::links;
+use sandbox::host::mounted::Mounted;
 use sandbox::state::trust::FILE_NAME;
 
 use crate::context::{Context, OwnFiles};
@@ -73,14 +74,22 @@ pub(crate) fn refuse_shared_own_files(
 /// they lie without, because a later command of that user may be called without these variables.
 fn own_files(context: &Context, plan: &Plan) -> Vec<(PathBuf, OwnFiles)> {
     let of_caller = [(context.state(), OwnFiles::Records), (context.settings(), OwnFiles::Settings)];
-    let shared = plan.boundaries.iter().map(|boundary| boundary.host.as_path());
-    let named = shared.chain(plan.sockets.iter().map(|socket| socket.host.as_path()));
+    let shared = || plan.boundaries.iter().map(|boundary| boundary.host.as_path());
+    let named = shared().chain(plan.sockets.iter().map(|socket| socket.host.as_path()));
     let known = context.other_homes().iter().map(PathBuf::as_path);
     let homes: BTreeSet<&Path> =
         context.homes().into_iter().chain(known).chain(named.flat_map(homes_around)).collect();
     let all: BTreeSet<_> =
         of_caller.into_iter().chain(homes.into_iter().flat_map(Context::default_places)).collect();
-    all.into_iter().filter_map(|(path, what)| Some((context.resolve(&path)?, what))).collect()
+    let resolved = all.into_iter().filter_map(|(path, what)| Some((context.resolve(&path)?, what)));
+    // What is mounted more than once lies in several places.
+    let with_others = |(path, what): (PathBuf, OwnFiles)| {
+        let mounted = Mounted::new(&path);
+        let others = shared().flat_map(|shared| mounted.other_paths(shared));
+        let others: BTreeSet<_> = others.map(|other| other.path.clone()).collect();
+        others.into_iter().chain([path]).map(move |path| (path, what))
+    };
+    resolved.flat_map(with_others).collect()
 }
 
 /// Protects the file that the plan was made from, wherever in a writable boundary it lies.

@@ -40,6 +40,11 @@ pub struct OtherPath {
 }
 
 impl OtherPath {
+    /// Returns whether it leads to the directory itself.
+    pub fn is_whole(&self) -> bool {
+        self.beneath.as_os_str().is_empty()
+    }
+
     /// Returns what a path leads to that begins with this one, relative to the directory.
     pub fn leads(&self, path: &Path) -> Option<PathBuf> {
         let rest = path.strip_prefix(&self.path).ok()?;

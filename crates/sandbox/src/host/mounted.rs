@@ -44,8 +44,13 @@ impl Mounted {
 
     /// Returns whether the directory lies in another one, by whatever path.
     pub fn lies_in(&self, around: &Path) -> bool {
-        let is_around = |other: &OtherPath| other.beneath == Path::new("") && other.path.starts_with(around);
+        let is_around = |other: &OtherPath| other.is_whole() && other.path.starts_with(around);
         self.directory.starts_with(around) || self.others(around).iter().any(is_around)
+    }
+
+    /// Lists the other paths by which the directory, or something in it, is reached, as far as this path can begin like one of them.
+    pub fn other_paths(&self, like: &Path) -> impl Iterator<Item = &OtherPath> {
+        self.others(like).iter()
     }
 
     /// Lists the other paths, if one of them can begin like this one: not where both lie on one mount, or on two file systems. What

@@ -116,3 +116,40 @@ fn the_home_that_passwd_names_is_not_shared_whatever_the_environment_says() {
     // The control.
     assert_eq!(against_sharing(&place, "/", &before, &home), None);
 }
+
+#[test]
+fn a_home_is_not_shared_by_the_path_of_another_mount() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for caller in callers("homes that are mounted twice") {
+        let place = Place::new(caller);
+        for name in [".ssh/id", ".local/state/sandboxctl/x", ".local/share/x", "project/x"] {
+            place.write(&format!("people/owner/{name}"), "");
+        }
+        place.write("other/owner/project/x", "");
+        let (people, other) = (place.path("people"), place.path("other"));
+        let home = people.join("owner").to_str().unwrap().to_owned();
+        let mount = format!("mount --bind {} {} && exec \"$@\"", people.display(), other.display());
+        let id = NORMAL.to_string();
+        let user = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups", "--"];
+        let rights: &[&str] = if caller == Caller::Root { &[] } else { &user };
+        let mounted = [&["sh", "-c", &mount, "sh"], rights].concat();
+        let inside = |name: &str| other.join(name).to_str().unwrap().to_owned();
+        for (name, why) in [
+            ("", "lies in it"),
+            ("owner", "it is a home directory"),
+            ("owner/.ssh", "holds credentials"),
+            ("owner/.local/share", "in it holds credentials"),
+            ("owner/.local/state", "the records of sandboxctl"),
+        ] {
+            let said = against_sharing(&place, &home, &mounted, &inside(name)).unwrap_or_default();
+            assert!(said.contains(why), "{name} by {caller:?}: {said}");
+        }
+        assert_eq!(against_sharing(&place, &home, &mounted, &inside("owner/project")), None);
+        // The control: it is because of what is mounted there.
+        for name in ["", "owner"] {
+            assert_eq!(against_sharing(&place, &home, rights, &inside(name)), None, "{name} by {caller:?}");
+        }
+    }
+}
