@@ -4,19 +4,34 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::wire_path;
 use crate::tree::{Copied, Source};
 
 /// What a client asks for on a connection for files. Descriptor, but for [`FileRequest::Open`]: the one end of a pipe, for the stream of tar.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum FileRequest {
     /// Writes what is at a path as a stream.
-    Pack { path: PathBuf, links: Links },
+    Pack {
+        #[serde(with = "wire_path")]
+        path: PathBuf,
+        links: Links,
+    },
     /// Reads a stream, and makes what it has at a path; without a source, in the directory that is there.
-    Unpack { path: PathBuf, source: Option<Source> },
+    Unpack {
+        #[serde(with = "wire_path")]
+        path: PathBuf,
+        source: Option<Source>,
+    },
     /// Puts into its place what was unpacked: the stream was whole.
     Commit,
     /// Opens directories, through no link, for looking up what is beneath them.
-    Open { directories: Vec<PathBuf> },
+    Open {
+        #[serde(
+            serialize_with = "wire_path::serialize_all",
+            deserialize_with = "wire_path::deserialize_all"
+        )]
+        directories: Vec<PathBuf>,
+    },
 }
 
 /// What becomes of a link that is copied.
@@ -41,6 +56,7 @@ pub enum FileEvent {
     Done(Copied),
     /// It is not, and nothing is left of it.
     Failed {
+        #[serde(with = "wire_path")]
         path: PathBuf,
         /// The error's number, where the system said one.
         errno: Option<i32>,

@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 use super::attachment::Attachment;
 use super::mount_plan::MountPlan;
+use super::wire_path;
 
 use crate::report::{Finding, Status};
 
@@ -28,6 +29,7 @@ pub struct InitSpec {
     /// How it lives without its client; `None` where it ends with its client, and with its first command.
     pub stay: Option<Stay>,
     /// Where the agent finds sockets that stand for sockets of the host.
+    #[serde(serialize_with = "wire_path::serialize_all", deserialize_with = "wire_path::deserialize_all")]
     pub sockets: Vec<PathBuf>,
     /// What landlock allows; all else is refused.
     pub grants: Vec<Grant>,
@@ -88,6 +90,7 @@ pub struct CommandSpec {
     pub argv: Vec<Vec<u8>>,
     /// Its whole environment, secrets included.
     pub env: Vec<EnvEntry>,
+    #[serde(with = "wire_path")]
     pub workdir: PathBuf,
     /// The permissions that files it makes do not get, unless it says otherwise: the caller's (umask(2)).
     pub umask: u32,
@@ -128,9 +131,17 @@ pub enum Rootfs {
         /// Who shares its user namespace.
         user_namespace: UserNamespace,
         /// Where it was asked to mount a tmpfs of bounded size.
+        #[serde(
+            serialize_with = "wire_path::serialize_all",
+            deserialize_with = "wire_path::deserialize_all"
+        )]
         tmpfs: Vec<PathBuf>,
         /// Where else it may have mounted something, besides [`Expectations::mounts`]. It may follow links that others put
         /// in its way, so nothing may be mounted elsewhere.
+        #[serde(
+            serialize_with = "wire_path::serialize_all",
+            deserialize_with = "wire_path::deserialize_all"
+        )]
         other_mounts: Vec<PathBuf>,
     },
 }
@@ -171,6 +182,7 @@ pub enum Terminal {
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 pub struct Grant {
     /// The path, as the sandbox sees it.
+    #[serde(with = "wire_path")]
     pub path: PathBuf,
     /// What may be done beneath it.
     pub access: LandlockAccess,
@@ -263,6 +275,7 @@ impl Expectations {
 #[derive(Debug, Deserialize, Serialize)]
 pub struct ExpectedMount {
     /// Where, as the sandbox sees it.
+    #[serde(with = "wire_path")]
     pub path: PathBuf,
     pub file: MountedFile,
     pub mode: BoundaryMode,

@@ -17,6 +17,7 @@ mod socket;
 mod stay;
 mod step;
 mod warm;
+mod wire_path;
 
 pub use self::attachment::Attachment;
 pub use self::egress::{
@@ -140,7 +141,7 @@ pub enum Shortage {
     /// The kernel has killed a process because the limit of memory was reached, in the control group of an engine.
     Memory,
     /// The tmpfs at this path has no room left for what was to be written.
-    Tmpfs(PathBuf),
+    Tmpfs(#[serde(with = "wire_path")] PathBuf),
     /// A program wanted to send something to where no route leads, or where nobody answers for names.
     Network,
 }

@@ -164,8 +164,12 @@ impl Read for ControlSocket {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::PathBuf;
+
     use super::*;
-    use crate::protocol::{Ending, Event};
+    use crate::protocol::{Ending, Event, FileRequest, Shortage};
 
     #[test]
     fn frames_carry_bodies_and_descriptors() {
@@ -179,6 +183,19 @@ mod tests {
         assert_eq!(theirs.take_descriptors().len(), 0);
         drop(ours);
         assert!(theirs.receive::<Event>().unwrap().is_none());
+    }
+
+    #[test]
+    fn paths_need_not_be_text() {
+        let path = PathBuf::from(OsStr::from_bytes(b"/caf\xe9"));
+        let (mut ours, mut theirs) = ControlSocket::pair().unwrap();
+        ours.send(&Event::Short(Shortage::Tmpfs(path.clone())), &[]).unwrap();
+        let received = theirs.receive::<Event>().unwrap();
+        assert!(matches!(received, Some(Event::Short(Shortage::Tmpfs(other))) if other == path));
+        let directories = vec![path, "/".into()];
+        ours.send(&FileRequest::Open { directories: directories.clone() }, &[]).unwrap();
+        let received = theirs.receive::<FileRequest>().unwrap();
+        assert!(matches!(received, Some(FileRequest::Open { directories: others }) if others == directories));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use policy::text::escape;
 use serde::{Deserialize, Serialize};
 
+use super::wire_path;
+
 /// What was being done when a start failed. Its text is for people; whoever decides anything looks at the variant.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Step {
@@ -82,7 +84,7 @@ pub enum Step {
     /// Entering the cgroups.
     Cgroups,
     /// Changing to the working directory.
-    Workdir(PathBuf),
+    Workdir(#[serde(with = "wire_path")] PathBuf),
 }
 
 /// An operation of a mount plan.
@@ -91,22 +93,38 @@ pub enum MountStep {
     /// Creating a directory, link or file.
     Create {
         /// Where, as the sandbox sees it.
+        #[serde(with = "wire_path")]
         path: PathBuf,
     },
     /// Mounting a new file system.
     New {
         /// Of which type.
         filesystem: FilesystemType,
+        #[serde(with = "wire_path")]
         path: PathBuf,
     },
     /// Binding a path of the host.
-    Bind { source: PathBuf, path: PathBuf },
+    Bind {
+        #[serde(with = "wire_path")]
+        source: PathBuf,
+        #[serde(with = "wire_path")]
+        path: PathBuf,
+    },
     /// Attaching a tree that the client has made.
-    Attach { path: PathBuf },
+    Attach {
+        #[serde(with = "wire_path")]
+        path: PathBuf,
+    },
     /// Binding a path onto itself.
-    Pin { path: PathBuf },
+    Pin {
+        #[serde(with = "wire_path")]
+        path: PathBuf,
+    },
     /// Covering a socket, or what is hidden.
-    Mask { path: PathBuf },
+    Mask {
+        #[serde(with = "wire_path")]
+        path: PathBuf,
+    },
 }
 
 /// The type of a new file system.

@@ -1,9 +1,11 @@
 //! What of a shared directory is hidden. That nothing of it can be read is for the escape battery to show.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
 
-use crate::machine::callers;
+use crate::machine::{Caller, callers};
 use crate::place::Place;
 use crate::{error, places, ready, said, script};
 
@@ -59,6 +61,25 @@ fn nothing_is_written_to_what_is_hidden_and_nothing_made_in_its_place() {
             assert_eq!(fs::read_to_string(place.workspace().join(name)).unwrap(), "KEY=1", "{what} {name}");
         }
         assert_eq!(fs::read_dir(place.workspace().join("a/secrets")).unwrap().count(), 1, "{what}");
+    }
+}
+
+#[test]
+fn what_is_hidden_need_not_have_a_name_that_is_text() {
+    for (place, what) in places("hidden paths that are not text") {
+        let directory = place.workspace().join(OsStr::from_bytes(b"caf\xe9"));
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join(".env"), "KEY=1").unwrap();
+        assert_eq!(said(&script(&place, &[], "cat caf*/.env")), "KEY=1", "{what}: the control");
+        let output = script(&place, &["--hide", ".env"], "cat caf*/.env && echo seen");
+        // An engine takes the path for another one, and root mounts by itself.
+        if place.caller == Caller::Normal && !what.starts_with("in Native") {
+            let said = error(&output);
+            assert!(said.contains("caf\\xe9") && said.contains("not UTF-8"), "{what}: {said}");
+            assert_eq!(fs::read_dir(place.workspace()).unwrap().count(), 1, "{what}");
+        } else {
+            assert_eq!(said(&output), "seen\n", "{what}: {output:?}");
+        }
     }
 }
 

@@ -156,6 +156,7 @@ impl ContainerBase {
         making: &Making<'a>,
     ) -> Result<ContainerRequest<'a>, StartError> {
         let WantedContainer { plan, container, .. } = wanted;
+        unsupported::refuse_not_text(plan, making.protected, self.user.mounter)?;
         Ok(ContainerRequest {
             kind: self.engine.kind(),
             plan,

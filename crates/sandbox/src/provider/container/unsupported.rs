@@ -11,6 +11,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::identity::Mounter;
+use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::Root;
 use crate::engine::image::Image;
 use crate::engine::kind::EngineKind;
@@ -44,6 +45,30 @@ pub(super) fn refuse_no_exec(plan: &Plan, kind: EngineKind, mounter: Mounter) ->
             "choose --provider native or podman, or call sandboxctl as root, which mounts it itself",
         )),
     }
+}
+
+/// Refuses to have an engine mount over a path that is not UTF-8: it would take that for another path, and make that one on the host.
+pub(super) fn refuse_not_text(plan: &Plan, protected: &[Mounts], mounter: Mounter) -> Result<(), StartError> {
+    if mounter == Mounter::Client {
+        return Ok(());
+    }
+    for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
+        let read_only = mounts.read_only.iter().map(|file| &file.path);
+        let covered = mounts.masked_sockets.iter().map(|socket| &socket.path);
+        let covered = covered.chain(mounts.hidden.iter().map(|hidden| &hidden.path));
+        let mut mounted = mounts.pins.iter().chain(read_only).chain(covered);
+        if let Some(path) = mounted.find(|path| path.to_str().is_none()) {
+            return Err(StartError::refused(
+                format!("shared directory \"{}\"", boundary.name),
+                format!(
+                    "{} is to be protected or hidden, and has a name that is not UTF-8, by which no engine mounts anything",
+                    escape::path(path)
+                ),
+                "rename it, choose --provider native, or call sandboxctl as root, which mounts it itself",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Trees that the kernel makes, which no image adds anything to.
