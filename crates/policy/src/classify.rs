@@ -26,6 +26,7 @@ mod dotenv;
 mod editorconfig;
 pub mod file_lists;
 mod git;
+mod hook;
 mod idea;
 pub mod index;
 pub mod layout;
@@ -44,6 +45,7 @@ pub use git::{
     IdentityEntry, Reference, beyond_prefix, identity, is_configuration, leads_from_anywhere, references,
     submodules,
 };
+pub use hook::configurations_of_hook;
 
 /// The directory in which a program is classified that a configuration of git names, wherever it lies. There is none of this name.
 pub const PROGRAMS: &str = ".git/programs";

@@ -130,6 +130,15 @@ fn what_a_configuration_names_and_was_not_there_is_found_when_it_appears() {
 }
 
 #[test]
+fn what_a_hook_of_pre_commit_runs_and_was_not_there_is_found_when_it_appears() {
+    let boundary = Boundary::new();
+    boundary.repository("").write(".git/hooks/pre-commit", "ARGS=(hook-impl --config=ci/pc.yaml)\n");
+    let baseline = boundary.baseline();
+    boundary.write("ci/pc.yaml", "repos: []\n").write("ci/other.yaml", "repos: []\n");
+    assert_eq!(boundary.paths(&baseline), ["ci/pc.yaml"]);
+}
+
+#[test]
 fn what_was_there_all_along_is_not_moved_because_a_new_configuration_names_it() {
     let boundary = Boundary::new();
     boundary.write("src/main.rs", "mine").link("src", "way").until_the_clock_is_past("way");

@@ -120,6 +120,28 @@ fn what_a_configuration_of_git_names_is_read_only_too() {
 }
 
 #[test]
+fn what_a_hook_of_pre_commit_runs_is_read_only_too() {
+    let hook = |path: &str| {
+        format!("#!/usr/bin/env bash\nARGS=(hook-impl --config={path} --hook-type=pre-commit)\n")
+    };
+    let boundary = Boundary::new();
+    boundary
+        .repository("")
+        .write(".git/hooks/pre-commit", &hook("ci/pc.yaml"))
+        .write("ci/pc.yaml", "repos: []\n");
+    boundary
+        .write(".git/hooks/pre-push.sample", &hook("ci/other.yaml"))
+        .write("ci/other.yaml", "repos: []\n");
+    boundary.repository("sub").write("sub/.git/config", "[core]\nhooksPath = hooks\n");
+    boundary.write("sub/hooks/pre-push", &hook("'my pc.yaml'")).write("sub/my pc.yaml", "repos: []\n");
+    let read_only = boundary.read_only();
+    for path in ["ci/pc.yaml", "sub/my pc.yaml"] {
+        assert!(read_only.contains(&path.to_owned()), "{path}: {read_only:?}");
+    }
+    assert!(!read_only.contains(&"ci/other.yaml".to_owned()), "the control: {read_only:?}");
+}
+
+#[test]
 fn what_a_configuration_of_git_names_outside_or_around_the_repository_is_not_mounted() {
     let boundary = Boundary::new();
     fs::create_dir(boundary.host.parent().unwrap().join("hooks")).unwrap();

@@ -33,6 +33,7 @@ mod beyond;
 mod configured;
 mod data;
 mod dotted;
+mod hooks;
 mod links;
 mod listed;
 mod modules;
@@ -254,6 +255,9 @@ impl Search<'_> {
         }
         if self.seen_trees.insert((git.into(), tree.map(Path::to_path_buf))) {
             self.configurations(git, tree);
+            if let Some(tree) = tree {
+                self.hooks(&git.join("hooks"), tree);
+            }
             self.common_directory(git, tree);
             self.named_modules(git, tree);
         }

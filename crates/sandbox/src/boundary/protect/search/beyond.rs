@@ -5,21 +5,12 @@ use std::sync::Arc;
 
 use rustix::fs::FileType;
 
+use super::hooks::HOOKS;
 use super::progress::{PointerTarget, Search, is};
 use crate::boundary::protect::mounts::ProtectionGap;
 use crate::boundary::protect::reach::Base;
 use crate::boundary::walk::{Git, Repository, Walk};
 use crate::host::beneath;
-
-/// The names by which git runs hooks, see githooks(5).
-const HOOKS: [&str; 28] = [
-    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "p4-post-changelist",
-    "p4-pre-submit", "p4-prepare-changelist", "post-applypatch", "post-checkout", "post-commit",
-    "post-index-change", "post-merge", "post-receive", "post-rewrite", "post-update", "pre-applypatch",
-    "pre-auto-gc", "pre-commit", "pre-merge-commit", "pre-push", "pre-rebase", "pre-receive",
-    "prepare-commit-msg", "proc-receive", "push-to-checkout", "reference-transaction", "sendemail-validate",
-    "update",
-];
 
 impl Search<'_> {
     /// Searches the data of repositories beyond the bound of the walk: their work trees nobody looks into, but git looks into

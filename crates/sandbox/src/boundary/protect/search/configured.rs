@@ -154,7 +154,10 @@ impl Search<'_> {
                     self.notices.push(ProtectionGap::HooksAround { config: config.into() });
                 } else if is(FileType::Directory, &stat) {
                     let base = Base::Led(target.clone());
-                    self.protect(target, &stat, ".git/hooks".into(), Cause::Named, base);
+                    self.protect(target.clone(), &stat, ".git/hooks".into(), Cause::Named, base);
+                    if let Some(tree) = tree {
+                        self.hooks(&target, tree);
+                    }
                 }
                 None
             }
@@ -270,7 +273,7 @@ impl Search<'_> {
 
     /// Resolves a path that a configuration names inside the boundary. Links on the way are remembered. What is not there
     /// yet is classified when it appears.
-    fn named(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
+    pub(super) fn named(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
         let (links, found) = match self.lead(base, path) {
             Ok(Leads::Nowhere { missing }) => {
                 self.led(&missing);
