@@ -1,5 +1,7 @@
 //! Routes to providers: a request for `/NAME/…` on the explicit listener goes to one upstream, with a credential that the sandbox never sees.
 
+use std::borrow::Cow;
+
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, Uri};
 use policy::rules::network::{HostPattern, HostRule, Pattern, Request};
@@ -40,10 +42,11 @@ pub struct Allowed {
 }
 
 /// Headers by which some servers do something else than what the request says.
-const STEERING: [&str; 13] = [
-    "destination", "forwarded", "x-envoy-original-path", "x-host", "x-http-destinationurl", "x-http-method",
-    "x-http-method-override", "x-method", "x-method-override", "x-original-method", "x-original-uri",
-    "x-original-url", "x-rewrite-url",
+const STEERING: [&str; 18] = [
+    "base-url", "destination", "forwarded", "http-method", "request-uri", "x-envoy-original-path", "x-host",
+    "x-http-destinationurl", "x-http-method", "x-http-method-override", "x-method", "x-method-override",
+    "x-original-host", "x-original-method", "x-original-uri", "x-original-url", "x-rewrite-url",
+    "x-tunneled-method",
 ];
 
 impl Route {
@@ -153,10 +156,27 @@ impl Route {
     }
 }
 
-/// Returns whether a server may take a header for something else than it is called: for one with `-` in place of `_`, for another
-/// method or path, or for the word of a proxy in front of it.
+/// Returns whether a server may take a header for something else than it is called: for one with `-` in place of other characters, for
+/// another method or path, or for the word of a proxy in front of it.
 pub(crate) fn is_steering(name: &str) -> bool {
-    name.contains('_') || name.starts_with("x-forwarded-") || STEERING.contains(&name)
+    as_read(name) != name || is_called_steering(name)
+}
+
+/// Returns whether a header, as a server may read its name, is one of another method or path, or of a proxy in front of it.
+pub(crate) fn is_called_steering(name: &str) -> bool {
+    let name = as_read(name);
+    name.starts_with("x-forwarded-") || STEERING.contains(&name.as_ref())
+}
+
+/// Returns the name of a header as servers read it that hand it on as a variable (RFC 3875, section 4.1.18): some take every character
+/// that no variable has for one of `_`, and so for `-`. Names have small letters here.
+pub(crate) fn as_read(name: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    if name.chars().all(is_plain) {
+        name.into()
+    } else {
+        name.replace(|letter| !is_plain(letter), "-").into()
+    }
 }
 
 /// Splits the path of a request into the route that it names and what is below it.

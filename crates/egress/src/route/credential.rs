@@ -7,6 +7,7 @@ use policy::rules::credentials;
 use policy::rules::network::Host;
 use zeroize::Zeroizing;
 
+use super::as_read;
 use super::error::RouteError;
 use crate::refusal::Refusal;
 use crate::secret::Secret;
@@ -14,9 +15,9 @@ use crate::secret::Secret;
 /// How a header begins that holds a name and a password.
 const BASIC: &str = "Basic ";
 
-/// Returns whether a credential can stand in a header.
+/// Returns whether a credential can stand in a header, as a server may read its name.
 pub(crate) fn is_place(header: &HeaderName) -> bool {
-    credentials::HEADERS.contains(&header.as_str())
+    credentials::HEADERS.contains(&as_read(header.as_str()).as_ref())
 }
 
 /// Refuses a query by which a server of this name could take a request for another's, or for one of another method.
@@ -63,7 +64,7 @@ impl Credential {
 
     /// Returns whether a server that wants this credential could take what is in such a header for one. None of them is sent on.
     pub(crate) fn is_beside(&self, header: &HeaderName) -> bool {
-        *header == self.header || is_place(header)
+        as_read(header.as_str()) == as_read(self.header.as_str()) || is_place(header)
     }
 
     pub(crate) fn add(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {

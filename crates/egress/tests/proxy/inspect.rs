@@ -337,6 +337,9 @@ async fn headers_that_name_another_request_are_refused_and_other_protocols_do_no
         for (header, status) in [
             ("X-HTTP-Method-Override: DELETE", "403"),
             ("x_http_method_override: DELETE", "403"),
+            ("X.HTTP.Method.Override: DELETE", "403"),
+            ("X~HTTP!Method+Override: DELETE", "403"),
+            ("X.Custom: kept", "200"),
             ("X-Original-URL: /admin", "403"),
             ("X-Forwarded-Host: other", "403"),
             ("Connection: upgrade\r\nUpgrade: websocket", "426"),

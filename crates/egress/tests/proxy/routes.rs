@@ -26,7 +26,7 @@ async fn the_upstream_gets_the_credential_and_nothing_that_the_sandbox_brought_i
         format!("Authorization: Bearer {TOKEN}\r\n"),
         format!("authorization: Bearer another\r\nx-goog-api-key: {TOKEN}\r\n"),
     ] {
-        let more = "Cookie: a=b\r\nApi-Key: x\r\nPrivate-Token: x\r\nX-GitHub-Token: x\r\nProxy-Authorization: Basic eA==\r\nProxy-Any: x\r\nanthropic-beta: kept\r\n";
+        let more = "Cookie: a=b\r\nApi-Key: x\r\nX.Api.Key: x\r\nX~Auth!Token: x\r\nX.Forwarded.User: x\r\nPrivate-Token: x\r\nX-GitHub-Token: x\r\nProxy-Authorization: Basic eA==\r\nProxy-Any: x\r\nanthropic-beta: kept\r\n";
         let answer = said(proxy, post(&format!("{token}{more}"))).await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok"), "{answer}");
         assert!(answer.to_ascii_lowercase().contains("x-request-id: 1"), "{answer}");
@@ -41,7 +41,7 @@ async fn the_upstream_gets_the_credential_and_nothing_that_the_sandbox_brought_i
         assert!(lower.contains("anthropic-beta: kept"), "{got}");
         for gone in [
             TOKEN, "another", "cookie", "x-api-key", "\r\napi-key", "x-goog-api-key", "proxy-", "host: x",
-            "private-", "x-github",
+            "private-", "x-github", "x.api.key", "x~auth", "x.forwarded",
         ] {
             assert!(!lower.contains(gone), "{gone}: {got}");
         }
