@@ -17,7 +17,10 @@ use std::time::Instant;
 use confine::report::Status;
 use confine::{capabilities, seccomp};
 use raw::{Ended, call};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, chmod, chmodat, fchmod, mkdirat, mknodat, openat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, chmod, chmodat, fchmod, mkdirat, mknodat, openat,
+    renameat_with,
+};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType};
 
@@ -222,6 +225,15 @@ fn device_nodes_are_refused() {
     };
     assert_eq!(filtered(whiteout), Err(Errno::PERM));
     assert_eq!(whiteout(), Ok(()));
+    // One is left behind by a rename, too.
+    let renamed = |flags| {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("file"), "").unwrap();
+        renameat_with(CWD, place.path().join("file"), CWD, place.path().join("other"), flags)
+    };
+    assert_eq!(filtered(move || renamed(RenameFlags::WHITEOUT)), Err(Errno::PERM));
+    assert_eq!(filtered(move || renamed(RenameFlags::NOREPLACE)), Ok(()));
+    assert_eq!(renamed(RenameFlags::WHITEOUT), Ok(()), "the control");
 }
 
 #[test]

@@ -155,7 +155,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     // Paths, where no mode is given: mounts, landlock and file modes say what may be touched.
     allowed(&[
         SYS_faccessat, SYS_faccessat2, SYS_statx, SYS_newfstatat, SYS_statfs, SYS_readlinkat, SYS_linkat,
-        SYS_symlinkat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_truncate, SYS_fchownat, SYS_utimensat,
+        SYS_symlinkat, SYS_unlinkat, SYS_renameat, SYS_truncate, SYS_fchownat, SYS_utimensat,
         SYS_chdir, SYS_getcwd, SYS_umask, SYS_name_to_handle_at, SYS_inotify_init1, SYS_inotify_add_watch,
         SYS_inotify_rm_watch,
     ]),
@@ -182,6 +182,8 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         ],
         otherwise: SeccompAction::Allow,
     },
+    // A whiteout in the place of what is renamed is such a node, too.
+    checked(&[SYS_renameat2], &[Case { when: &[Test::AnyBit { arg: 4, mask: RENAME_WHITEOUT }], then: REFUSED }]),
     // Memory of this process itself. `move_pages` and `migrate_pages` reach into others and are left out.
     allowed(&[
         SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_remap_file_pages, SYS_brk, SYS_madvise,
