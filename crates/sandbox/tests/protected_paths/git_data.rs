@@ -608,6 +608,39 @@ fn a_program_that_only_a_shell_finds_is_read_only() {
 }
 
 #[test]
+fn what_an_editor_obeys_above_the_data_of_a_submodule_or_a_worktree_is_found() {
+    let (boundary, _) = committed();
+    boundary.bare(".git/modules/libs/lib");
+    git(&boundary.host, &["worktree", "add", "-q", "tree"]);
+    let baseline = boundary.baseline();
+    let settings = "root = true\n[*]\ntab_width = 8;nop %sh{evil}\n";
+    let new = [
+        (".git/modules/.editorconfig", settings),
+        (".git/modules/.hg/hgrc", "[extensions]\nx = /evil.py\n"),
+        (".git/modules/libs/.editorconfig", settings),
+        (
+            ".git/modules/libs/.vscode/tasks.json",
+            "{\"tasks\": [{\"command\": \"evil\", \"runOptions\": {\"runOn\": \"folderOpen\"}}]}",
+        ),
+        (".git/worktrees/.editorconfig", settings),
+    ];
+    for (path, content) in new {
+        boundary.write(path, content);
+    }
+    let found = boundary.paths(&baseline);
+    for (path, _) in new {
+        assert!(found.iter().any(|one| Path::new(path).starts_with(one)), "{path}: {found:?}");
+    }
+    move_all(&boundary, &baseline);
+    assert_eq!(boundary.compare(&baseline), []);
+    // Data of the repositories are what they were.
+    assert!(
+        boundary.host.join(".git/modules/libs/lib/HEAD").exists()
+            && boundary.host.join(".git/worktrees/tree/HEAD").exists()
+    );
+}
+
+#[test]
 fn what_git_does_not_make_among_its_data_is_moved_aside_and_the_users_own_stays() {
     let (boundary, _) = committed();
     boundary.write(".git/mine", "").write(".git/tool/config", "x").write("bare.git/mine", "");

@@ -249,6 +249,7 @@ impl Search<'_> {
             self.unlisted(git, is_gits_alone);
             self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);
+            self.above_data(&git.join("worktrees"));
             for worktree in self.directories(&git.join("worktrees")) {
                 self.git(&worktree, None, [DiscoveredBy::Within(self.base.clone())]);
             }

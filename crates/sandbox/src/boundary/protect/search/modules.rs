@@ -46,6 +46,7 @@ impl Search<'_> {
         let is_repository = self.seen_git.contains(modules);
         if !is_repository {
             self.files_for_modules(modules);
+            self.above_data(modules);
         }
         for directory in self.directories(modules) {
             if self.is_out_of_time() {
@@ -71,6 +72,12 @@ impl Search<'_> {
                 self.notices.push(ProtectionGap::TooDeep { path: modules.into() });
             }
         }
+    }
+
+    /// Protects what programs look for in a directory above data of git's that is none itself: git has an editor open a message in these
+    /// data, and editors look for settings, and for repositories, in all directories above a file.
+    pub(super) fn above_data(&mut self, directory: &Path) {
+        self.tree(directory, [DiscoveredBy::Within(self.base.clone())]);
     }
 
     fn is_git_file(&self, path: &Path) -> bool {
