@@ -17,6 +17,9 @@ use crate::boundary::root::Entered;
 use crate::host::beneath::{self, entries, file_id};
 use crate::host::deadline::Deadline;
 
+/// Where git-lfs keeps objects in a directory of git's data. In two levels of directories, each is called by its SHA-256.
+pub(crate) const STORE: &str = "lfs/objects";
+
 /// How many paths are found at most. No start covers as many.
 const MAX_FOUND: usize = 100_000;
 
@@ -41,6 +44,8 @@ pub(crate) struct HideSearch {
     pub(crate) links: Vec<PathBuf>,
     /// Links beneath which something is named: patterns do not follow them.
     pub(crate) in_the_way: Vec<PathBuf>,
+    /// Directories in which git-lfs keeps objects.
+    pub(crate) stores: Vec<PathBuf>,
     /// Files that are hidden by a name and have others.
     pub(crate) linked: HashSet<FileId>,
     /// Whether there was time to look at everything.
@@ -119,6 +124,9 @@ impl Walker<'_> {
             }
             let path = parent.path.join(&name);
             let is_directory = kind == FileType::Directory;
+            if is_directory && path.ends_with(STORE) {
+                self.found.stores.push(path.clone());
+            }
             match self.wanted {
                 _ if within == Within::Hidden && is_directory => {
                     self.waiting.push((Rc::clone(parent), name, within));

@@ -46,6 +46,7 @@ mod hidden_guard;
 mod limit;
 mod scan;
 mod sightings;
+mod stored_copies;
 mod whereabouts;
 mod worktrees;
 

@@ -100,6 +100,35 @@ fn another_name_of_a_file_that_is_protected_too_is_hidden_in_every_run() {
     }
 }
 
+/// The filter of git-lfs stores what is in a file by its SHA-256, and the agent names the filter.
+#[test]
+fn what_git_lfs_has_stored_of_a_hidden_file_is_hidden_too() {
+    const SUM: &str = "ff7accc0f2ab87bb171e59eff4738352966ee35dbad6b9a775d3de464e6192fc";
+    for (place, what) in places("what git-lfs has stored") {
+        let store = format!("workspace/.git/lfs/objects/{}/{}", &SUM[..2], &SUM[2..4]);
+        let nested = format!("workspace/deep/.git/lfs/objects/{}/{}", &SUM[..2], &SUM[2..4]);
+        for (name, content) in [
+            ("workspace/config/local.yml".to_owned(), "KEY=1"),
+            (format!("{store}/{SUM}"), "KEY=1"),
+            (format!("{nested}/{SUM}"), "KEY=1"),
+            // Of the same size, and another file's.
+            (format!("{store}/{}", SUM.replace('d', "e")), "other"),
+        ] {
+            place.write(&name, content);
+        }
+        let look = "find . -path '*/lfs/objects/*' -type f -exec cat {} +";
+        let shown = |flags: &[&str]| {
+            let output = script(&place, flags, look);
+            assert!(output.status.success(), "{what} {flags:?}: {output:?}");
+            said(&output)
+        };
+        assert!(shown(&[]).contains("KEY=1"), "{what}: the control");
+        for hide in ["local.yml", "config/"] {
+            assert_eq!(shown(&["--hide", hide]), "other", "{what} {hide}");
+        }
+    }
+}
+
 #[test]
 fn a_link_in_the_way_of_a_pattern_is_refused() {
     for (place, what) in places("links in the way of patterns") {

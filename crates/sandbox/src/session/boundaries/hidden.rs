@@ -15,6 +15,7 @@ use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::stored_copies;
 use crate::boundary::hide::{self, HideQuery, HideSearch};
 use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts, on_the_way};
 use crate::boundary::protect::reach::Base;
@@ -89,12 +90,12 @@ impl FoundThrough {
 }
 
 /// Something that is hidden, by its path on the host.
-struct HiddenOnHost {
-    path: PathBuf,
-    file_id: FileId,
-    kind: FileKind,
+pub(super) struct HiddenOnHost {
+    pub(super) path: PathBuf,
+    pub(super) file_id: FileId,
+    pub(super) kind: FileKind,
     /// The boundary that hides it.
-    by: String,
+    pub(super) by: String,
 }
 
 /// Finds what is to be hidden in each boundary of a plan. What cannot be hidden everywhere is an error: it would be shown.
@@ -106,6 +107,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
     let until = Deadline::after(SEARCH_LIMIT);
     let mut everything = Vec::new();
     let mut linked = HashSet::new();
+    let mut stores = BTreeSet::new();
     let mut through = FoundThrough::default();
     for boundary in plan.boundaries.iter().filter(|boundary| is_searched(boundary)) {
         let patterns = HidePatterns::of(&boundary.hide);
@@ -124,6 +126,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
             return Err(refused);
         }
         linked.extend(search.linked);
+        stores.extend(search.stores.into_iter().map(|store| boundary.host.join(store)));
         everything.extend(led_to);
         everything.extend(search.hidden.into_iter().map(|one| HiddenOnHost {
             path: boundary.host.join(one.path),
@@ -133,6 +136,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
         }));
     }
     refuse_shared_otherwise(plan, &everything)?;
+    everything.extend(stored_copies::find(plan, caller, &everything, stores, until)?);
     for (boundary, found) in plan.boundaries.iter().zip(&mut found) {
         if boundary.kind != BoundaryKind::Directory {
             continue;
