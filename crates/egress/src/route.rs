@@ -1,7 +1,5 @@
 //! Routes to providers: a request for `/NAME/…` on the explicit listener goes to one upstream, with a credential that the sandbox never sees.
 
-use std::borrow::Cow;
-
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, Uri};
 use policy::rules::network::{HostPattern, HostRule, Pattern, Request};
@@ -9,6 +7,7 @@ use policy::rules::verdict::Origin;
 use policy::rules::{provider, url_path};
 
 pub use self::credential::Credential;
+use self::credential::as_read;
 pub(crate) use self::credential::{check_query, is_place};
 pub use self::error::RouteError;
 pub use self::upstream::Upstream;
@@ -166,17 +165,6 @@ pub(crate) fn is_steering(name: &str) -> bool {
 pub(crate) fn is_called_steering(name: &str) -> bool {
     let name = as_read(name);
     name.starts_with("x-forwarded-") || STEERING.contains(&name.as_ref())
-}
-
-/// Returns the name of a header as servers read it that hand it on as a variable (RFC 3875, section 4.1.18): some take every character
-/// that no variable has for one of `_`, and so for `-`. Names have small letters here.
-pub(crate) fn as_read(name: &str) -> Cow<'_, str> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-    if name.chars().all(is_plain) {
-        name.into()
-    } else {
-        name.replace(|letter| !is_plain(letter), "-").into()
-    }
 }
 
 /// Splits the path of a request into the route that it names and what is below it.

@@ -1,5 +1,7 @@
 //! Credentials of routes: the headers that they stand in, and what is taken out to make room.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
@@ -7,13 +9,23 @@ use policy::rules::credentials;
 use policy::rules::network::Host;
 use zeroize::Zeroizing;
 
-use super::as_read;
 use super::error::RouteError;
 use crate::refusal::Refusal;
 use crate::secret::Secret;
 
 /// How a header begins that holds a name and a password.
 const BASIC: &str = "Basic ";
+
+/// Returns the name of a header as servers read it that hand it on as a variable (RFC 3875, section 4.1.18): some take every character
+/// that no variable has for one of `_`, and so for `-`. Names have small letters here.
+pub(crate) fn as_read(name: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    if name.chars().all(is_plain) {
+        name.into()
+    } else {
+        name.replace(|letter| !is_plain(letter), "-").into()
+    }
+}
 
 /// Returns whether a credential can stand in a header, as a server may read its name.
 pub(crate) fn is_place(header: &HeaderName) -> bool {

@@ -12,7 +12,7 @@ use policy::rules::hide::HidePatterns;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::boundary::protect::mounts::HiddenPath;
+use crate::boundary::protect::mounts::{FileKind, HiddenPath};
 use crate::boundary::root::Entered;
 use crate::host::beneath::{self, entries, file_id};
 use crate::host::deadline::Deadline;
@@ -50,6 +50,15 @@ pub(crate) struct HideSearch {
     pub(crate) linked: HashSet<FileId>,
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
+}
+
+/// Something that is hidden, by its path on the host.
+pub(crate) struct HiddenOnHost {
+    pub(crate) path: PathBuf,
+    pub(crate) file_id: FileId,
+    pub(crate) kind: FileKind,
+    /// The boundary that hides it.
+    pub(crate) by: String,
 }
 
 /// Looks through a boundary. A directory that the agent's user cannot read is hidden whole if something in it might have to be: its owner

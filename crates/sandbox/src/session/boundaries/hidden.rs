@@ -9,14 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use policy::plan::{Boundary, BoundaryKind, BoundaryMode, FileId, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Plan};
 use policy::rules::hide::HidePatterns;
 use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::stored_copies;
-use crate::boundary::hide::{self, HideQuery, HideSearch};
+use crate::boundary::hide::{self, HiddenOnHost, HideQuery, HideSearch};
 use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts, on_the_way};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::root::{Entered, Root};
@@ -87,15 +87,6 @@ impl FoundThrough {
         };
         (relative(&self.directories), relative(&self.links).into_iter().collect())
     }
-}
-
-/// Something that is hidden, by its path on the host.
-pub(super) struct HiddenOnHost {
-    pub(super) path: PathBuf,
-    pub(super) file_id: FileId,
-    pub(super) kind: FileKind,
-    /// The boundary that hides it.
-    pub(super) by: String,
 }
 
 /// Finds what is to be hidden in each boundary of a plan. What cannot be hidden everywhere is an error: it would be shown.
@@ -315,6 +306,8 @@ fn outermost(found: &mut Vec<HiddenPath>) {
 
 #[cfg(test)]
 mod tests {
+    use policy::plan::FileId;
+
     use super::*;
 
     #[test]

@@ -14,8 +14,7 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::hidden::HiddenOnHost;
-use crate::boundary::hide::STORE;
+use crate::boundary::hide::{HiddenOnHost, STORE};
 use crate::boundary::protect::mounts::FileKind;
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
