@@ -17,6 +17,7 @@ pub use crate::protect::table::content::FileFormat;
 use crate::protect::table::row::ProtectRow;
 
 pub mod annex;
+mod attributes;
 mod build_server;
 mod clangd;
 mod compile_commands;
@@ -204,6 +205,7 @@ fn classify_content(
         ContentRule::EditorConfig => editorconfig::classify(content),
         ContentRule::DotEnv => dotenv::classify(content),
         ContentRule::GitAttributes => annex::classify_attributes(content),
+        ContentRule::GitDrivers => attributes::classify(content),
         ContentRule::AnnexRemotes => annex::classify_remotes(content),
         ContentRule::Policy => Some(Reason::Policy),
     }
@@ -247,6 +249,7 @@ pub fn essence(relative: &Path, content: &[u8], shared: &[PathBuf]) -> Vec<u8> {
         Some(FileRole::Listed(_, ContentRule::CompileFlags)) => clangd::essence_of_flags(content, shared),
         Some(FileRole::Listed(_, ContentRule::EditorConfig)) => editorconfig::essence(content),
         Some(FileRole::Listed(_, ContentRule::GitAttributes)) => annex::essence_of_attributes(content),
+        Some(FileRole::Listed(_, ContentRule::GitDrivers)) => attributes::essence(content),
         Some(FileRole::SubmoduleConfig) => git::counting(content, git::ConfigKind::Submodule),
         Some(FileRole::LooseConfig) => git::counting(content, git::ConfigKind::Loose),
         _ => content.to_vec(),

@@ -51,6 +51,7 @@ const EXAMPLES: &[Example] = &[
         "0-1 autoenable=true externaltype=x/run type=external",
         "0-1 autoenable=true externaltype=rclone type=external",
     ),
+    (".git/info/attributes", ".git/info/attributes", "*.yml filter=lfs", "*.yml text -diff"),
     (".gitattributes", ".gitattributes", "* annex.backend=Xa/run", "* annex.backend=SHA256E text=auto"),
     (".git/branches", ".git/branches/a/b", "../hid", "\n"),
     (".git/commondir", ".git/commondir", "../evil", ""),

@@ -60,6 +60,8 @@ pub(crate) enum ContentRule {
     DotEnv,
     /// Attributes of files, for git.
     GitAttributes,
+    /// The same in git's data.
+    GitDrivers,
     /// Special remotes of git-annex.
     AnnexRemotes,
     /// A `sandbox.toml`.

@@ -130,6 +130,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ],
     ),
     classified(
+        ".git/info/attributes",
+        "git",
+        "runs the filter, `textconv` or merge driver of your configuration on the files that it names; it stays writable, and is moved aside if it names another one than before",
+        "gitattributes(5)",
+        &[("", ContentRule::GitDrivers)],
+    ),
+    classified(
         ".gitattributes",
         "git-annex",
         "runs the program of the backend of a file (`annex.backend`), which may be a path in the work tree; it stays writable, and is moved aside if one is",

@@ -88,6 +88,10 @@ impl Search<'_> {
                     FileType::Directory if is_annex(&path) => self.put_off(git, path, is_gits_alone),
                     FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
                     FileType::Directory => {}
+                    FileType::RegularFile if layout::is_view(&path) => {
+                        let list = PathList::read(self.root, git, &path, || self.object_format(git));
+                        self.path_lists.extend(list);
+                    }
                     _ if is_listed || self.in_git.contains(&path) || is_searched_elsewhere(&path) => {}
                     FileType::Symlink if is_reference(root, &path) => {}
                     FileType::Symlink => {
