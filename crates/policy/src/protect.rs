@@ -26,7 +26,7 @@ pub const SKIPPED: &[&str] = &[
 ];
 
 /// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8. Its last name may be `*.suffix`, `name.*` or
-/// `name.*.suffix`, which stand for every name that begins and ends so.
+/// `name.*.suffix`, which stand for every name that begins and ends so. A hyphen may be in the place of the dot before `*`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RelativePath(Cow<'static, str>);
@@ -49,7 +49,7 @@ pub enum ProtectError {
     Control { given: String },
     /// A wildcard: paths are taken literally, so a pattern would protect nothing.
     #[error(
-        "`{given}` has a wildcard; but for `*.suffix`, `name.*` and `name.*.suffix` at the end, paths are taken literally, and \
+        "`{given}` has a wildcard; but for `*.suffix`, `name.*`, `name-*` and `name.*.suffix` at the end, paths are taken literally, and \
          a directory covers all that is in it"
     )]
     Wildcard { given: String },
@@ -309,11 +309,11 @@ impl Protected {
             let fits = |path: &RelativePath| {
                 NamePattern::of(path.as_str()).is_some_and(|pattern| pattern.fits(name.as_bytes()))
             };
-            // What is certain of a name ends, or begins, with a dot.
-            let dots = name.bytes().enumerate().filter(|(_, byte)| *byte == b'.').map(|(dot, _)| dot);
-            let candidates = dots.flat_map(|dot| {
-                let begun = index.beginnings.get(&folded[..=start + dot]).into_iter().flatten();
-                let ended = ends.and_then(|ends| ends.get(&name[dot..]));
+            // What is certain of a name begins with a dot, or ends with one or with a hyphen.
+            let marks = name.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'.' | b'-'));
+            let candidates = marks.flat_map(|(mark, _)| {
+                let begun = index.beginnings.get(&folded[..=start + mark]).into_iter().flatten();
+                let ended = ends.and_then(|ends| ends.get(&name[mark..]));
                 begun.chain(ended).copied()
             });
             let paths = candidates.filter_map(|at| Some((at, self.paths.get(at)?)));

@@ -5,8 +5,8 @@ use super::kind::VariableKind::{self, Address, Key, Model, Plain, Provider, Runs
 /// Agents, as names of their variables begin: any such variable may be a setting, of which some run programs.
 const AGENTS: &[&str] = &[
     "AIDER_", "AMP_", "AUGMENT_", "CLAUDE_CODE_", "CLAUDE_CONFIG_", "CODEBUFF_", "CODEX_", "COPILOT_",
-    "CRUSH_", "FAST_AGENT_", "GEMINI_CLI_", "GOOSE_", "IFLOW_", "KILO_", "OPENCODE_", "OPENHANDS_", "QWEN_",
-    "VIBE_",
+    "CRUSH_", "FAST_AGENT_", "GEMINI_CLI_", "GOOSE_", "IFLOW_", "KILO_", "NANOCODER_", "OPENCODE_",
+    "OPENHANDS_", "QWEN_", "VIBE_",
 ];
 
 /// Settings of agents whose names begin like a provider's, or like those of other programs.
@@ -33,8 +33,8 @@ const OF_AGENTS: &[&str] = &[
 const PROVIDERS: &[&str] = &[
     "ANTHROPIC_", "AZURE_OPENAI_", "BEDROCK_", "CLAUDE_", "CODE_ASSIST_", "COHERE_", "DASHSCOPE_",
     "DEEPSEEK_", "FIREWORKS_", "GEMINI_", "GOOGLE_GEMINI_", "GOOGLE_VERTEX_", "GROQ_", "LITELLM_", "LLM_",
-    "LMSTUDIO_", "LM_STUDIO_", "MISTRAL_", "MODELSCOPE_", "MOONSHOT_", "OLLAMA_", "OPENAI_", "OPENROUTER_",
-    "PERPLEXITY_", "TOGETHER_", "VERTEX_", "XAI_", "ZAI_",
+    "LMSTUDIO_", "LM_STUDIO_", "MISTRAL_", "MODELSCOPE_", "MOONSHOT_", "OCO_", "OLLAMA_", "OPENAI_",
+    "OPENROUTER_", "PERPLEXITY_", "TOGETHER_", "VERTEX_", "XAI_", "ZAI_",
 ];
 
 /// How those of a provider end that say where it is.

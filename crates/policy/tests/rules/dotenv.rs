@@ -56,6 +56,9 @@ fn ordinary_variables_pass() {
         // Numbers and switches.
         "LITELLM_HOST=0\nPIP_NO_CACHE_DIR=1\nCGO_ENABLED=0\nGIT_TRACE=1\nCARGO_INCREMENTAL=0\nBUNDLE_DEPLOYMENT=true\nANSIBLE_NOCOWS=True\nUV_LINK_MODE=copy\n",
         "BUNDLE_GEMS__EXAMPLE__COM=user:pass\nCARGO_TERM_COLOR=always\nYARN_VERSION=4.0.0\nPIP_VERSION=25.0\nUV_VERSION=0.5.1\n",
+        "GOPACKAGESDRIVER=off\nPIPENV_PYTHON=3\nPROTOC=/usr/bin/protoc\nKAFKA_OPTS=-Xmx1g\nHADOOP_OPTS=-Djava.net.preferIPv4Stack=true\n",
+        "OCO_API_KEY=x\nOCO_MODEL=gpt-4o-mini\nOCO_EMOJI=true\nOCO_API_URL=http://localhost:11434/api/chat\nNANOCODER_API_KEY=x\n",
+        "PLAYWRIGHT_BROWSERS_PATH=0\nTURBO_API=http://localhost:3000\n",
         // Programs that run nothing of what they are given.
         "EDITOR=\"code --wait\"\nVISUAL=/usr/bin/vim\nGIT_PAGER='less -FRX'\nMANPAGER=\"bat -p\"\nPAGER=cat\nCARGO_PROFILE_DEV_DEBUG=0\nCARGO_PROFILE_RELEASE_LTO=thin\nLESS=-FRX\nBROWSER=\"google chrome\"\nCC=clang-18\nRUSTC_WRAPPER=sccache\n",
         "PUPPETEER_EXECUTABLE_PATH=/usr/bin/chromium-browser\nES_JAVA_OPTS=-Xms512m -Xmx512m\nJAVA_OPTS=\"-XX:MaxRAMPercentage=75 -Dspring.profiles.active=dev\"\n",
@@ -116,6 +119,8 @@ fn what_redirects_an_agent_or_a_loader_is_found_whatever_its_form() {
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://evil.example",
         "LANGCHAIN_ENDPOINT=https://evil.example",
         "HF_ENDPOINT=https://evil.example",
+        "OCO_API_URL=https://evil.example",
+        "TURBO_API=https://evil.example",
         "AIDER_LINT_CMD=./evil",
         "AIDER_MODEL=oobabooga/http://127.0.0.1/x",
         "AIDER_MODEL=${H}",
@@ -304,6 +309,9 @@ fn variables_by_which_a_program_loads_or_runs_a_file_are_found() {
                  PRISMA_SCHEMA_ENGINE_BINARY PSQLRC PUPPETEER_EXECUTABLE_PATH PYTEST_ADDOPTS PYTHONBREAKPOINT PYTHONPYCACHEPREFIX \
                  PYTHONUSERBASE R_PROFILE_USER RIPGREP_CONFIG_PATH RUSTUP_TOOLCHAIN SSH_SK_PROVIDER SUDO_ASKPASS TAR_OPTIONS TF_CLI_CONFIG_FILE \
                  BASH_LOADABLES_PATH GITPERLLIB GIT_SHELL_PATH ASAN_OPTIONS MICRO_CONFIG_HOME MISE_CONFIG_FILE NIX_CONFIG TRITON_CACHE_DIR \
+                 AZURE_EXTENSION_DEV_SOURCES BORG_PASSCOMMAND BORG_RSH CYPRESS_RUN_BINARY GOPACKAGESDRIVER GUNICORN_CMD_ARGS HADOOP_OPTS \
+                 JDK_JAVAC_OPTIONS KAFKA_OPTS NANOCODER_PROVIDERS NVCC_APPEND_FLAGS NVCC_PREPEND_FLAGS PIPENV_PYTHON PLAYWRIGHT_BROWSERS_PATH \
+                 PRISMA_FMT_BINARY PROTOC RCLONE_PASSWORD_COMMAND RESTIC_PASSWORD_COMMAND SCREENRC SKIM_DEFAULT_COMMAND SOPS_GPG_EXEC SPARK_CONF_DIR \
                  UV_INDEX_URL UV_PROJECT_ENVIRONMENT VIMINIT VIRTUAL_ENV VK_ICD_FILENAMES YARN_YARN_PATH ZDOTDIR"
         .split_whitespace()
     {

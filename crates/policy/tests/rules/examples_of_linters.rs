@@ -430,6 +430,19 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "",
     ),
     (".ansible/modules", ".ansible/modules/evil.py", "evil", ""),
+    (
+        "galaxy.yml",
+        "galaxy.yml",
+        "---\nnamespace: evil\nname: evil\nversion: 1.0.0\nreadme: README.md\nauthors: [evil]\n",
+        "name: a\nversion: 1.0.0\nauthors:\n  - A <a@example.org>\n# why\ndependencies:\n  community.general: '>=1.0'\ntags: [a, b]\nbuild_ignore: []\n",
+    ),
+    ("galaxy.yml", "galaxy.yml", "{namespace: evil, name: evil}", "dependencies: {}\n"),
+    (
+        "wandb/settings",
+        "wandb/settings",
+        "[default]\nbase_url = https://evil.example\n",
+        "[default]\nentity = a\nproject = b\nmode = offline\n",
+    ),
     (".ansible/roles", ".ansible/roles/a/filter_plugins/evil.py", "evil", ""),
     (
         "ansible-navigator.json",

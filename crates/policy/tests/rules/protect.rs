@@ -129,7 +129,8 @@ fn what_is_no_relative_path_is_refused() {
         assert!(matches!(error(text), ProtectError::Control { .. }), "{text:?}");
     }
     for text in [
-        "*", "*key", "*.k*y", "*.a/b", "*/a.key", "a/*", "a/?", "[ab]", "a*.key", "a.*key", "a.*.*.key", "a*",
+        "*", "*key", "*.k*y", "*.a/b", "*/a.key", "a/*", "a/?", "[ab]", "a*.key", "a.*key", "a.*.*.key",
+        "a*", "a-*key", "a-*-*",
     ] {
         assert!(matches!(error(text), ProtectError::Wildcard { .. }), "{text}");
     }
@@ -159,6 +160,20 @@ fn a_path_may_stand_for_every_name_that_ends_so() {
         assert_eq!(matched(&protected, relative).as_deref(), Some("A/key.*"), "{relative}");
     }
     for relative in ["a", "a/key", "a/key.", "key.x", "a/b/key.x"] {
+        assert_eq!(matched(&protected, relative), None, "{relative}");
+    }
+    let protected = Protected::exactly([path("My-Key-*"), path("b/key-*.toml")]);
+    for (relative, listed) in [
+        ("my-key-x", "My-Key-*"),
+        ("MY-KEY-x-y.z/y", "My-Key-*"),
+        ("b/key-1.2.toml", "b/key-*.toml"),
+        ("b/key-a-b.toml/y", "b/key-*.toml"),
+    ] {
+        assert_eq!(matched(&protected, relative).as_deref(), Some(listed), "{relative}");
+    }
+    for relative in
+        ["my-key", "my-key-", "my-keys-x", "x-my-key-x", "a/my-key-x", "b/key-.toml", "b/key-1.tom"]
+    {
         assert_eq!(matched(&protected, relative), None, "{relative}");
     }
 }

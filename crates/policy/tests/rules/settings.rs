@@ -1,5 +1,7 @@
 //! Settings of editors, agents and tools: the type of a value decides, in the form in which its program reads it.
 
+use std::path::Path;
+
 use policy::classify::{FileFormat, Reason};
 
 use crate::classify::file;
@@ -270,6 +272,27 @@ fn a_key_of_lines_that_its_reader_reads_in_another_way_is_found_indented_too() {
     ] {
         assert_eq!(file(path, content), None, "{path}: {content:?}");
     }
+}
+
+#[test]
+fn a_project_may_change_what_it_is_as_a_collection_but_not_become_one() {
+    let path = "galaxy.yml";
+    let template = "### REQUIRED\n# The namespace of the collection.\nname: a\nversion: 1.0.0\nreadme: README.md\nauthors:\n- your name \
+                    <example@domain.com>\n\n### OPTIONAL\ndescription: your collection description\nlicense:\n- GPL-2.0-or-later\nlicense_file: \
+                    ''\ntags: []\ndependencies: {}\nrepository: http://example.com/repository\nbuild_ignore: []\n# manifest: null\n";
+    assert_eq!(file(path, template), None);
+    let collection = format!("{template}namespace: b\n");
+    assert!(file(path, &collection).is_some());
+    for namespace in
+        ["\"namespace\": b\n", "\"n\\x61mespace\": b\n", "? namespace\n: b\n", "<<: {namespace: b}\n"]
+    {
+        assert!(file(path, &format!("{template}{namespace}")).is_some(), "{namespace}");
+    }
+    let parts = |text: &str| policy::classify::parts(Path::new(path), text.as_bytes());
+    assert_eq!(parts(template), []);
+    assert!(!parts(&collection).is_empty());
+    assert_eq!(parts(&collection), parts(&collection.replace("1.0.0", "1.1.0")));
+    assert_ne!(parts(&collection), parts(&format!("{collection}of_tomorrow: x\n")));
 }
 
 #[test]

@@ -65,8 +65,8 @@ const SHELLS: &[&str] =
     &["bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh", "sh", "tcsh", "zsh"];
 const COMPILERS: &[&str] = &[
     "ar", "as", "c++", "cc", "ccache", "clang", "clang++", "cpp", "g++", "gcc", "gfortran", "gmake", "ld",
-    "ld.lld", "lld", "make", "mold", "musl-gcc", "pkg-config", "pkgconf", "rustc", "rustdoc", "rustfmt",
-    "sccache",
+    "ld.lld", "lld", "make", "mold", "musl-gcc", "pkg-config", "pkgconf", "protoc", "rustc", "rustdoc",
+    "rustfmt", "sccache",
 ];
 
 /// Directories of programs that the system alone has written.

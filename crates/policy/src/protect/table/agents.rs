@@ -409,6 +409,36 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "trae_config.json", "Trae Agent", "the same as `trae_config.yaml`", "bytedance/trae-agent, README",
         RUN,
     ),
+    read_only(
+        "agents.config.json",
+        "Nanocoder",
+        "runs the hooks and servers that it names, takes what it allows, and sends keys, prompts and variables to the server that it names",
+        NANOCODER,
+        NO_JSON,
+    ),
+    read_only(
+        "nanocoder-preferences.json",
+        "Nanocoder",
+        "takes from it which directories are trusted",
+        NANOCODER,
+        NO_JSON,
+    ),
+    read_only(
+        ".nanocoder",
+        "Nanocoder",
+        "loads each plugin in it, and runs tools and hooks",
+        "Nanocoder, \"Lifecycle Hooks\", \"Custom Tools\" and \"Skills\"",
+        &[
+            WORKTREES,
+            ("hooks/*", ContentRule::Run),
+            ("plugins/*", ContentRule::Run),
+            // A tool is text with a script of the shell in it, and a skill may bring some.
+            ("skills/*", ContentRule::Run),
+            ("tools/*", ContentRule::Run),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+            ("*.md", ContentRule::Prompt),
+        ],
+    ),
     // The policy itself.
     read_only(
         "sandbox.toml",
@@ -437,6 +467,8 @@ const DOTENV_EFFECT: &str = "takes variables from it, of which some run programs
 const FAST_AGENT: &str = "starts the servers that it names, when started there";
 
 const FAST_AGENT_DOCS: &str = "fast-agent, \"Configuration Reference\"";
+
+const NANOCODER: &str = "Nanocoder, \"Configuration\"";
 
 const MCP: &str = "GitHub Copilot CLI, \"Adding MCP servers\"";
 

@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, read_only};
+use super::row::{FileRules, NewFiles, ProtectRow, RUN, Treatment, classified, read_only};
 
 const PROGRAM: &str = "ansible, and ansible-lint in editors when a playbook is opened";
 
@@ -64,6 +64,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".ansible/collections", LINT, "loads the plugins of collections in it", LINT_CACHE, RUN),
     read_only(".ansible/modules", LINT, "loads the modules in it", LINT_CACHE, RUN),
     read_only(".ansible/roles", LINT, "loads the plugins of roles in it", LINT_CACHE, RUN),
+    classified(
+        "galaxy.yml",
+        LINT,
+        "installs the project as a collection, whose `plugins` it then loads; it stays writable, and is moved aside if it newly has a `namespace`, \
+                 without which there is no collection, or a setting that is not known",
+        "Ansible Lint, \"Using\"; Ansible, \"Collection Galaxy metadata structure\"",
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::GALAXY))],
+    ),
     read_only(".ansible-lint", LINT, LINT_EFFECT, LINT_DOCS, LINT_FILES),
     read_only(".ansible-lint.yaml", LINT, "the same as `.ansible-lint`", LINT_DOCS, LINT_FILES),
     read_only(".ansible-lint.yml", LINT, "the same as `.ansible-lint`", LINT_DOCS, LINT_FILES),

@@ -65,6 +65,15 @@ const WP_CLI: &str = "WP-CLI, \"Config\"";
 
 const WP_CLI_EFFECT: &str = "loads the PHP that it names, or runs on the machine that it names";
 
+const PACKER: &str = "Packer before 1.11";
+
+const PACKER_DOCS: &str = "Packer, \"Installing Plugins\"";
+
+const PACKER_EFFECT: &str = "runs it in the place of its own part of that name, or beside them";
+
+/// Repositories of plugins have directories of such names.
+const PACKER_FILES: FileRules = &[("", ContentRule::Run), ("*", ContentRule::Harmless)];
+
 const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
 
 pub(super) const ROWS: &[ProtectRow] = &[
@@ -539,6 +548,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Turborepo, \"Remote Caching\"",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
+    read_only("packer-builder-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
+    read_only("packer-plugin-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
+    read_only("packer-post-processor-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
+    read_only("packer-provisioner-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
     read_only(
         ".tofurc",
         "tofu",

@@ -236,4 +236,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Sentry CLI, \"Configuration and Authentication\"",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::SENTRY))],
     ),
+    read_only(
+        "wandb/settings",
+        "wandb",
+        "sends its key and what is recorded to the server that it names",
+        "Weights & Biases, \"Environment variables\" and \"Settings\"",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::WANDB))],
+    ),
 ];

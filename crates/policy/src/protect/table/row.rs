@@ -90,7 +90,7 @@ impl ProtectRow {
 }
 
 /// The names that a path of the list stands for, if these are several: its last name is `*.suffix`, `name.*` or
-/// `name.*.suffix`.
+/// `name.*.suffix`. A hyphen may be in the place of the dot before `*`.
 #[derive(Clone, Copy, Debug)]
 pub struct NamePattern<'a> {
     pub directory: &'a Path,
@@ -103,7 +103,7 @@ impl<'a> NamePattern<'a> {
     pub fn of(path: &'a str) -> Option<Self> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (beginning, end) = name.split_once('*')?;
-        let begins = beginning.is_empty() || beginning.ends_with('.');
+        let begins = beginning.is_empty() || beginning.ends_with(['.', '-']);
         let ends = end.starts_with('.') || end.is_empty() && !beginning.is_empty();
         (begins && ends).then_some(Self { directory: Path::new(directory), beginning, end })
     }

@@ -48,6 +48,16 @@ const NGSPICE: &str = "ngspice manual, \"User-defined configuration file .spicei
 
 const PYMOL: &str = "PyMOL, modules/pymol/invocation.py, get_user_config";
 
+const LEPTON: &str = "lepton-eda, its tools gschem, gnetlist, gattrib and gsymcheck, and those of gEDA";
+
+const LEPTON_DOCS: &str = "Lepton EDA Reference Manual, \"Init files\"";
+
+const MAGIC: &str = "magic(1)";
+
+const YORICK: &str = "yorick(1), FILES";
+
+const LUAROCKS: &str = "LuaRocks, \"Config file format\" and \"Project\"";
+
 const LDAP: &str = "ldap.conf(5)";
 
 const WEZTERM: &str = "WezTerm, \"Configuration Files\"";
@@ -128,6 +138,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".env.leave", "autoenv", "runs it when the directory is left", "autoenv, README", START_UP),
     read_only(".rvmrc", "RVM", ENTERED, RVM, START_UP),
+    read_only(
+        ".phpbrewrc",
+        "a shell, by the hook of phpbrew, if `PHPBREW_RC_ENABLE` is set",
+        ENTERED,
+        "phpbrew, README",
+        START_UP,
+    ),
     read_only(".versions.conf", "RVM", "takes variables from it when the directory is entered", RVM, RUN),
     read_only(".ruby-env", "RVM", "the same as `.versions.conf`", RVM, RUN),
     read_only(
@@ -157,6 +174,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "ripgrep",
         "takes arguments from it, of which `--pre` runs a program",
         "rg(1), RIPGREP_CONFIG_PATH",
+        RUN,
+    ),
+    read_only(
+        ".ledgerrc",
+        "ledger",
+        "takes options from it, of which some run a program (`--pager`) or write to any file (`--output`)",
+        "ledger(1), FILES",
         RUN,
     ),
     read_only(
@@ -197,6 +221,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".config/gdb", "gdb", EFFECT_AT_START, "gdb(1), \"Initialization Files\"", RUN),
     read_only(".gdbearlyinit", "gdb", EFFECT_AT_START, "gdb(1), \"Initialization Files\"", RUN),
     read_only(".lldbinit", "lldb", HERE, "lldb(1), target.load-cwd-lldbinit", RUN),
+    read_only(".phpdbginit", "phpdbg", HERE, "phpdbg(1)", RUN),
+    read_only(
+        ".valgrindrc",
+        "valgrind",
+        "takes options from it, of which some write to any file (`--log-file`)",
+        "valgrind(1), \"Setting default options\"",
+        RUN,
+    ),
     read_only(".pdbrc", "pdb of Python", HERE, "Python library reference, pdb", RUN),
     read_only(".byebugrc", "byebug", HERE, "byebug, README", RUN),
     read_only(".rdbgrc", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),
@@ -222,6 +254,22 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".erlang", "erl", EFFECT_AT_START, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
     read_only(".octaverc", "octave", HERE, OCTAVE, RUN),
+    read_only(".singularrc", "Singular", HERE, "Singular manual, \"Startup sequence\"", RUN),
+    read_only(
+        "singmathic.so",
+        "Singular",
+        "loads it when it is started in this directory",
+        "Singular, Singular/misc_ip.cc, siInit",
+        RUN,
+    ),
+    read_only("custom.i", "Yorick", HERE, YORICK, RUN),
+    read_only("pathfun.i", "Yorick", HERE, YORICK, RUN),
+    read_only(
+        ".gprc", "gp of PARI", "runs the commands in it at its start", "PARI/GP, \"The preferences file\"",
+        RUN,
+    ),
+    read_only(".calcinit", "calc", HERE, "calc(1), CALCRC", RUN),
+    read_only(".gambini", "gsi and gsc of Gambit", HERE, "Gambit manual, \"Customization\"", RUN),
     read_only(".scilab", "Scilab", HERE, SCILAB, RUN),
     read_only("scilab.ini", "Scilab", HERE, SCILAB, RUN),
     // They look for modules here before they look among their own.
@@ -238,6 +286,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "luarocks and other programs in Lua",
         "loads it, where no LuaSocket was installed",
         "Lua manual, package.cpath",
+        RUN,
+    ),
+    read_only(
+        ".luarocks/config-*.lua",
+        "luarocks",
+        "runs the programs that it names, and takes packages from the servers that it names, at any command",
+        LUAROCKS,
         RUN,
     ),
     read_only("startup.m", "octave, MATLAB", HERE, OCTAVE, RUN),
@@ -282,6 +337,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("pyocd.yml", "pyOCD", PYOCD_SETTINGS, PYOCD, PYOCD_FILES),
     read_only(".pyocd.yaml", "pyOCD", PYOCD_SETTINGS, PYOCD, PYOCD_FILES),
     read_only(".pyocd.yml", "pyOCD", PYOCD_SETTINGS, PYOCD, PYOCD_FILES),
+    read_only("gafrc", LEPTON, HERE, LEPTON_DOCS, RUN),
+    read_only("gattribrc", LEPTON, HERE, LEPTON_DOCS, RUN),
+    read_only("gnetlistrc", LEPTON, HERE, LEPTON_DOCS, RUN),
+    read_only("gschemrc", LEPTON, HERE, LEPTON_DOCS, RUN),
+    read_only("gsymcheckrc", LEPTON, HERE, LEPTON_DOCS, RUN),
+    read_only(".magicrc", "Magic VLSI", HERE, MAGIC, RUN),
+    read_only("magic_setup", "Magic VLSI", HERE, MAGIC, RUN),
     read_only("xschemrc", "xschem", HERE, "xschem(1), FILES", RUN),
     read_only(".pymolrc", "PyMOL", HERE, PYMOL, RUN),
     read_only(".pymolrc.*", "PyMOL", HERE, PYMOL, RUN),

@@ -214,6 +214,10 @@ pub(crate) const SONAR: &Keys = &Keys::Only(&[
 /// Sentry CLI, "Configuration": neither the server nor the proxy.
 pub(crate) const SENTRY: &Keys = &Keys::Only(&[(Word, &["defaults/org", "defaults/project"])]);
 
+/// Weights & Biases, "Settings": no server, and no directory.
+pub(crate) const WANDB: &Keys =
+    &Keys::Only(&[(Word, &["default/disabled", "default/entity", "default/mode", "default/project"])]);
+
 /// git-buildpackage, gbp.conf(5): no hook, builder, cleaner, editor, or option of another program, and no directory.
 pub(crate) const GBP: &Keys = &Keys::Only(&[
     (
@@ -322,6 +326,15 @@ pub(crate) const RUSH: &Keys = &Keys::Only(&[
         ],
     ),
 ]);
+
+/// Ansible, "Collection Galaxy metadata structure": without the key that makes a project a collection.
+pub(crate) const GALAXY: &Keys = &Keys::Only(&[(
+    Text,
+    &[
+        "authors", "build_ignore", "dependencies", "description", "documentation", "homepage", "issues",
+        "license", "license_file", "manifest", "name", "readme", "repository", "tags", "version",
+    ],
+)]);
 
 /// WP-CLI, "Config": neither what it loads nor where else it runs, and of its server no `config`, which names the settings of PHP.
 pub(crate) const WP_CLI: &Keys = &Keys::Only(&[
