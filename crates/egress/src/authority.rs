@@ -31,7 +31,7 @@ const BEFORE: Duration = Duration::from_secs(24 * 3600);
 const AUTHORITY_LIFE: Duration = Duration::from_secs(5 * 365 * 24 * 3600);
 const LEAF_LIFE: Duration = Duration::from_secs(48 * 3600);
 
-/// After how long a leaf is made anew.
+/// After how long a leaf is issued again.
 const LEAF_AGE: Duration = Duration::from_secs(12 * 3600);
 
 /// How many leaves are kept. With a pattern such as `*.example.org` the sandbox chooses names.

@@ -398,7 +398,7 @@ impl FileRole {
     }
 }
 
-/// Returns whether a link here would lead a program to orders that lie elsewhere: in `.git`, or in the place of a
+/// Returns whether a link here would lead a program to settings that lie elsewhere: in `.git`, or in the place of a
 /// protected path or of a directory above one.
 pub fn leads_to_protected(relative: &Path) -> bool {
     let folded = relative.to_string_lossy().to_ascii_lowercase();

@@ -211,7 +211,7 @@ fn branches_named_like_what_git_obeys_are_no_parts_of_a_repository() {
 
 #[test]
 fn what_is_closed_beyond_the_bound_is_given_no_benefit_of_the_doubt() {
-    // Root passes every door, so somebody else has to do it.
+    // Root may enter every directory, so somebody else has to do it.
     if rustix::process::getuid().is_root() {
         return as_somebody_else("beyond::what_is_closed_beyond_the_bound_is_given_no_benefit_of_the_doubt");
     }

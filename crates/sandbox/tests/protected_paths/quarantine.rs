@@ -70,7 +70,7 @@ fn a_quarantine_that_is_a_link_is_not_written_through() {
 
 #[test]
 fn closed_directories_do_not_stand_in_the_way() {
-    // Root passes every door, so somebody else has to do it.
+    // Root may enter every directory, so somebody else has to do it.
     if rustix::process::getuid().is_root() {
         return as_somebody_else("quarantine::closed_directories_do_not_stand_in_the_way");
     }

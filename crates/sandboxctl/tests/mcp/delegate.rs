@@ -86,7 +86,7 @@ fn nobody_who_may_write_the_directory_changes_what_a_worker_may() {
     assert_ne!(done["exit_code"], 0, "{done:#}");
     assert_eq!(fs::read_to_string(place.path("workspace/workers/two.toml")).unwrap(), two);
     drop(client);
-    // Every other command protects them, too, and does not judge them.
+    // Every other command protects them, too, and does not classify them.
     let wide = format!("{two}[network]\nmode = \"allowlist\"\nallow = [\"example.org\"]\n");
     place.write("workspace/workers/two.toml", &wide);
     let ran = ours(&place, &["run", "--", "sh", "-c", "echo changed >workers/two.toml"]);
