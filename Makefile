@@ -21,7 +21,7 @@ run: ## Build, and run a Python program in a sandbox
 test: ## Install what the tests need, and run all of them
 	@tests/setup cargo cc gcc git ip node python3 venv script setpriv unshare bwrap
 	@# Tests are compiled while all that is fetched comes in. What does not compile `tests/run` says, too.
-	@cargo test --locked --quiet --workspace --no-run >/dev/null 2>&1 & trap "kill $$! 2>/dev/null" EXIT; set -e; \
+	@cargo test --locked --quiet --workspace --no-run >/dev/null 2>&1 & trap "kill $$! 2>/dev/null || :" EXIT; set -e; \
 	if [ "$$(id -u)" -eq 0 ]; then \
 		tests/setup curl dpkg-deb httpx java javac npm openssl pip postgres psql redis-cli redis-server requests ssh sshd; \
 		tests/setup chromium go mvn nix-env || echo 'without Chromium, Go, Maven and Nix, tests of them are not run' >&2; \
