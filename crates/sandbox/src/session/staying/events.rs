@@ -215,7 +215,10 @@ impl<'a> EventStream<'a> {
             match sandbox.phase {
                 Phase::Creating => {}
                 Phase::Running | Phase::Paused => {
-                    self.add(new, Milestone::Birth, sandbox.birth_event());
+                    // Whoever makes it is about to write when that was, into its record and the journal.
+                    if sandbox.record.birth.is_some() {
+                        self.add(new, Milestone::Birth, sandbox.birth_event());
+                    }
                     self.await_end(&sandbox);
                 }
                 Phase::Ending | Phase::Stopped => {
