@@ -139,17 +139,16 @@ impl Runs {
     /// that cannot be read, because it was torn or has another form, is set aside, unless its client lives: it guards
     /// something, and nobody knows what. Whatever else lies in the directory is not ours.
     pub fn sweep(&self) -> Result<Swept, RecordError> {
-        let mut swept = Swept::default();
-        for name in self.0.names()? {
+        let names = self.0.names()?;
+        // Before others are set aside: names come in any order.
+        let unread = if names.iter().any(|name| name == UNREAD) { self.unread() } else { Vec::new() };
+        let mut swept = Swept { unread, ..Swept::default() };
+        for name in names {
             if let Some(writer) = draft_writer(&name) {
                 if start_time(writer).is_ok_and(|found| found.is_none()) {
                     // One that stays does no harm.
                     let _ = self.0.remove(&name);
                 }
-                continue;
-            }
-            if name == UNREAD {
-                swept.unread.extend(self.unread());
                 continue;
             }
             if copies::is_copy(&name) {
