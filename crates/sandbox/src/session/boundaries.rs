@@ -45,6 +45,7 @@ mod hidden;
 mod hidden_guard;
 mod limit;
 mod scan;
+mod search_in;
 mod sightings;
 mod stored_copies;
 mod whereabouts;
@@ -108,11 +109,7 @@ impl<'a> Boundaries<'a> {
                 continue;
             }
             let failed = |source| StartError::Step {
-                step: format!(
-                    "searching shared directory \"{}\" ({})",
-                    boundary.name,
-                    escape::path(&boundary.host)
-                ),
+                step: format!("searching {}", search_in::shown(boundary)),
                 source,
                 remedy: None,
             };

@@ -15,6 +15,7 @@ use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::search_in::{search_in, shown};
 use super::stored_copies;
 use crate::boundary::hide::{self, HiddenOnHost, HideQuery, HideSearch};
 use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts, on_the_way};
@@ -194,28 +195,22 @@ fn in_boundary<T>(
     until: Deadline,
     more: impl FnOnce(&Entered<'_>, &HideSearch) -> T,
 ) -> Result<(HideSearch, T), StartError> {
-    let shown = format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host));
-    let failed = |source| StartError::Step {
-        step: format!("searching {shown} for what is hidden"),
-        source,
-        remedy: None,
-    };
-    let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
-    let root = held.enter().map_err(failed)?;
-    let search = hide::search(&root, wanted, until).map_err(|errno| failed(errno.into()))?;
-    if !search.is_whole {
-        return Err(StartError::refused(
-            format!("hidden paths in {shown}"),
+    let (search, more) = search_in(boundary, caller, "what is hidden", |root| {
+        let search = hide::search(root, wanted, until)?;
+        let more = search.is_whole.then(|| more(root, &search));
+        Ok((search, more))
+    })?;
+    more.map(|more| (search, more)).ok_or_else(|| {
+        StartError::refused(
+            format!("hidden paths in {}", shown(boundary)),
             format!(
                 "there is too much in it to be looked through in {} seconds, and what is not found would be shown",
                 SEARCH_LIMIT.as_secs()
             ),
             "share a smaller directory, or use patterns that begin at its root, such as `/config/.env`: only directories on the way \
              there are looked at",
-        ));
-    }
-    let more = more(&root, &search);
-    Ok((search, more))
+        )
+    })
 }
 
 /// Identifies what a link leads to, as a program of the host would find it. One that leads nowhere hides nothing.
@@ -277,8 +272,7 @@ fn refuse_shared_otherwise(plan: &Plan, everything: &[HiddenOnHost]) -> Result<(
                 || (boundary.kind == BoundaryKind::File && boundary.file_id == one.file_id)
         };
         if let Some(one) = everything.iter().find(shows) {
-            let asked = format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host));
-            return refuse(asked, one);
+            return refuse(shown(boundary), one);
         }
     }
     for exposed in &plan.expose {

@@ -9,18 +9,21 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use policy::plan::{Boundary, BoundaryKind, Plan};
-use policy::text::escape;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use super::search_in::search_in;
 use crate::boundary::hide::{HiddenOnHost, STORE};
 use crate::boundary::protect::mounts::FileKind;
-use crate::boundary::root::{Entered, Root};
+use crate::boundary::root::Entered;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::session::error::StartError;
+
+/// What is searched for, in words.
+const WANTED: &str = "copies of what is hidden";
 
 /// How much of a file is read at once.
 const PIECE: usize = 64 << 10;
@@ -43,7 +46,7 @@ pub(super) fn find(
     }
     let mut stored: BySize<(String, HiddenOnHost)> = BySize::new();
     for boundary in directories() {
-        in_boundary(boundary, caller, |root| {
+        search_in(boundary, caller, WANTED, |root| {
             for store in stores.iter().filter_map(|store| store.strip_prefix(&boundary.host).ok()) {
                 objects(root, boundary, store, until, &mut stored)?;
             }
@@ -55,7 +58,7 @@ pub(super) fn find(
     }
     let mut found = Vec::new();
     for boundary in directories() {
-        in_boundary(boundary, caller, |root| {
+        search_in(boundary, caller, WANTED, |root| {
             for one in hidden.iter().filter_map(|one| one.path.strip_prefix(&boundary.host).ok()) {
                 for file in files(root, one, &stored, until)? {
                     let (content, stat) = beneath::file(root, &file)?;
@@ -71,25 +74,6 @@ pub(super) fn find(
         })?;
     }
     Ok(found.into_iter().map(|(_, copy)| copy).collect())
-}
-
-fn in_boundary(
-    boundary: &Boundary,
-    caller: Identity,
-    look: impl FnOnce(&Entered<'_>) -> io::Result<()>,
-) -> Result<(), StartError> {
-    let failed = |source| StartError::Step {
-        step: format!(
-            "searching shared directory \"{}\" ({}) for copies of what is hidden",
-            boundary.name,
-            escape::path(&boundary.host)
-        ),
-        source,
-        remedy: None,
-    };
-    let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
-    let root = held.enter().map_err(failed)?;
-    look(&root).map_err(failed)
 }
 
 /// Adds the objects in a store, which need not be there.
