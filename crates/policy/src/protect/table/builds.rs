@@ -69,9 +69,9 @@ const PACKER: &str = "Packer before 1.11";
 
 const PACKER_DOCS: &str = "Packer, \"Installing Plugins\"";
 
-const PACKER_EFFECT: &str = "runs it in the place of its own part of that name, or beside them";
+const PACKER_EFFECT: &str = "runs it in the place of its own part of that name, or beside them; what is there stays writable, because checkouts of plugins have such names";
 
-/// Repositories of plugins have directories of such names.
+/// Checkouts of plugins are directories of such names.
 const PACKER_FILES: FileRules = &[("", ContentRule::Run), ("*", ContentRule::Harmless)];
 
 const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
@@ -548,10 +548,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Turborepo, \"Remote Caching\"",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
-    read_only("packer-builder-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
-    read_only("packer-plugin-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
-    read_only("packer-post-processor-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
-    read_only("packer-provisioner-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
+    classified("packer-builder-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
+    classified("packer-plugin-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
+    classified("packer-post-processor-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
+    classified("packer-provisioner-*", PACKER, PACKER_EFFECT, PACKER_DOCS, PACKER_FILES),
     read_only(
         ".tofurc",
         "tofu",

@@ -240,7 +240,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "wandb/settings",
         "wandb",
         "sends its key and what is recorded to the server that it names",
-        "Weights & Biases, \"Environment variables\" and \"Settings\"",
+        "Weights & Biases, \"Settings\"",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::WANDB))],
     ),
 ];

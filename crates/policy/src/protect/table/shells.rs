@@ -50,13 +50,14 @@ const PYMOL: &str = "PyMOL, modules/pymol/invocation.py, get_user_config";
 
 const LEPTON: &str = "lepton-eda, its tools gschem, gnetlist, gattrib and gsymcheck, and those of gEDA";
 
-const LEPTON_DOCS: &str = "Lepton EDA Reference Manual, \"Init files\"";
+const LEPTON_DOCS: &str =
+    "gEDA gnetlist User Guide, \"Configuring gnetlist\"; Lepton EDA, \"Configuration Settings\"";
 
 const MAGIC: &str = "magic(1)";
 
-const YORICK: &str = "yorick(1), FILES";
+const YORICK: &str = "yorick(1); Yorick, pathfun.i";
 
-const LUAROCKS: &str = "LuaRocks, \"Config file format\" and \"Project\"";
+const LUAROCKS: &str = "LuaRocks, \"Config file format\"";
 
 const LDAP: &str = "ldap.conf(5)";
 
@@ -254,21 +255,18 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".erlang", "erl", EFFECT_AT_START, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
     read_only(".octaverc", "octave", HERE, OCTAVE, RUN),
-    read_only(".singularrc", "Singular", HERE, "Singular manual, \"Startup sequence\"", RUN),
+    read_only(".singularrc", "Singular", HERE, "Singular(1)", RUN),
     read_only(
         "singmathic.so",
         "Singular",
         "loads it when it is started in this directory",
-        "Singular, Singular/misc_ip.cc, siInit",
+        "Singular, Singular/mod_raw.h",
         RUN,
     ),
     read_only("custom.i", "Yorick", HERE, YORICK, RUN),
     read_only("pathfun.i", "Yorick", HERE, YORICK, RUN),
-    read_only(
-        ".gprc", "gp of PARI", "runs the commands in it at its start", "PARI/GP, \"The preferences file\"",
-        RUN,
-    ),
-    read_only(".calcinit", "calc", HERE, "calc(1), CALCRC", RUN),
+    read_only(".gprc", "gp of PARI", "runs the commands in it at its start", "gp(1)", RUN),
+    read_only(".calcinit", "calc", HERE, "calc(1)", RUN),
     read_only(".gambini", "gsi and gsc of Gambit", HERE, "Gambit manual, \"Customization\"", RUN),
     read_only(".scilab", "Scilab", HERE, SCILAB, RUN),
     read_only("scilab.ini", "Scilab", HERE, SCILAB, RUN),
