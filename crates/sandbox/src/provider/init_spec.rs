@@ -1,14 +1,43 @@
 //! What the init spec holds, whoever makes the rootfs.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use confine::protocol::{ExpectedMount, Grant, LandlockAccess, MountedFile};
+use confine::protocol::{
+    CommandSpec, EnvEntry, ExpectedMount, Grant, LandlockAccess, MountedFile, ProcessLimits, Terminal,
+};
 use confine::report::{Report, Status};
 use policy::plan::{BoundaryMode, Layer, Need, Plan};
 use policy::rules::rootfs::{DEVICES, TMPFS_PATHS};
 
+use super::launch::StayLaunch;
+use crate::session::environment::umask;
 use crate::session::error::StartError;
 use crate::session::remedy;
+use crate::session::streams::Streams;
+use crate::state::sandboxes::FirstCommand;
+
+/// Returns the first command, if the sandbox has one.
+pub(super) fn command(
+    plan: &Plan,
+    env: impl FnOnce() -> Vec<EnvEntry>,
+    streams: &Streams,
+    terminal: Option<Terminal>,
+    stay: Option<StayLaunch<'_>>,
+) -> Result<Option<CommandSpec>, StartError> {
+    if stay.is_some_and(|stay| stay.plan.command == FirstCommand::None) {
+        return Ok(None);
+    }
+    Ok(Some(CommandSpec {
+        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+        env: env(),
+        workdir: plan.agent.workdir.clone(),
+        umask: umask().map_err(StartError::step("reading the umask of this process"))?,
+        process_limits: ProcessLimits::of(&plan.limits),
+        terminal,
+        passed: streams.passed_as(),
+    }))
+}
 
 /// Lists the boundaries as PID 1 must find them.
 pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = ExpectedMount> + '_ {

@@ -16,6 +16,7 @@ use crate::state::journal::Recorded;
 use crate::state::runs::Runs;
 use crate::state::sandboxes::{SandboxError, StayingSandbox};
 
+mod attended;
 pub mod container;
 pub mod create;
 mod idmap;

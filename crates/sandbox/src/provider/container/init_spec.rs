@@ -1,49 +1,19 @@
 //! What PID 1 of a container is to run.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use confine::kernel_file::namespace_inode;
-use confine::protocol::{
-    CommandSpec, Expectations, ExpectedMount, InitSpec, ProcessLimits, Rootfs, Terminal,
-};
+use confine::protocol::{CommandSpec, Expectations, ExpectedMount, InitSpec, Rootfs};
 use policy::plan::{Layer, Plan};
 
 use super::arguments;
 use super::identity::ContainerUser;
 use crate::engine::image::Image;
 use crate::provider::init_spec;
-use crate::provider::launch::StayLaunch;
-use crate::secrets::SecretValue;
 use crate::session::children;
-use crate::session::environment::{environment_in_image, umask};
 use crate::session::error::StartError;
 use crate::session::streams::{OwnTerminal, Streams};
-use crate::state::sandboxes::FirstCommand;
-
-/// Returns the first command, if the sandbox has one.
-pub(super) fn command(
-    plan: &Plan,
-    image: &Image,
-    secrets: &[(String, SecretValue)],
-    streams: &Streams,
-    terminal: Option<&OwnTerminal>,
-    stay: Option<StayLaunch<'_>>,
-) -> Result<Option<CommandSpec>, StartError> {
-    if stay.is_some_and(|stay| stay.plan.command == FirstCommand::None) {
-        return Ok(None);
-    }
-    Ok(Some(CommandSpec {
-        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: environment_in_image(plan, &image.config.env, secrets),
-        workdir: plan.agent.workdir.clone(),
-        umask: umask().map_err(StartError::step("reading the umask of this process"))?,
-        process_limits: ProcessLimits::of(&plan.limits),
-        terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
-        passed: streams.passed_as(),
-    }))
-}
 
 /// Makes the init spec.
 pub(super) fn of(

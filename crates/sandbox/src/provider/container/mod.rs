@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use confine::protocol::{ControlSocket, InitSpec, KillSource, Request};
+use confine::protocol::{ControlSocket, InitSpec, KillSource, Request, Terminal};
 use confine::report::{Finding, Report, Status};
 use policy::plan::Layer;
 
@@ -16,21 +16,21 @@ use self::identity::Mounter;
 use self::pool::Member;
 use self::rendezvous::InitConnection;
 use self::started::Started;
-use super::init_spec::refuse_missing;
+use super::attended::Attended;
+use super::init_spec::{command, refuse_missing};
 use crate::host::terminal::Signals;
 use crate::provider::launch::{Launch, Launched, StayLaunch};
 use crate::provider::staying::{self, Attached, Began, Sidecars};
-use crate::session::attendance::{Attendance, refuse_deserted};
+use crate::session::attendance::refuse_deserted;
 use crate::session::boundaries::Boundaries;
 use crate::session::children::ChildrenProcess;
-use crate::session::egress::{EgressProxy, renewal};
+use crate::session::egress::EgressProxy;
+use crate::session::environment::environment_in_image;
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{InitIds, Notice, Outcome, oom_killed};
-use crate::session::sidecar::Until;
+use crate::session::outcome::{Notice, Outcome};
 use crate::session::sockets::{self, process::RelayProcess};
 use crate::session::streams::Streams;
-use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::pool::{Pool, Temperature};
 use crate::state::record::RunId;
@@ -196,7 +196,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     //     setting of the container.
     let mut children = ChildrenProcess::prepare(plan, &id, children, caller)?;
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
-    let command = init_spec::command(plan, image, &secrets, &streams, terminal.as_ref(), stay)?;
+    let env = || environment_in_image(plan, &image.config.env, &secrets);
+    let first_terminal = terminal.as_ref().map(|terminal| Terminal::Stream(terminal.first));
+    let command = command(plan, env, &streams, first_terminal, stay)?;
     let spec = init_spec::of(plan, image, user, command, &streams, terminal.as_ref(), mounts)?;
     let spec = InitSpec { interception, ..spec };
     if let Some((stay, new)) = stay.zip(new) {
@@ -258,42 +260,26 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     streams.close_inside();
 
     // 12. The sandbox lives until the agent ends, its time is over, or we are told to end it.
-    let began = Instant::now();
-    let pool = pool.as_ref().map(|pool| pool::note(pool, start, asked.elapsed()));
-    let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
-    let mut start_children =
-        children.as_mut().map(|children| |listener| children.start(listener, Until::Client));
-    let mut notice_of = |one: Notice| {
-        if let Notice::Started(report) = &one {
-            let started = StartedRecord { pid: (pid > 0).then_some(pid), report: report.clone(), pool };
-            named.started(started, notice);
-        }
-        notice(one);
-    };
-    let watch = Watch {
-        provider: plan.provider,
-        control,
+    let attended = Attended {
+        plan,
+        caller,
+        parent,
+        pid: (pid > 0).then_some(pid),
         end: &|| started.force(),
-        streams,
-        relay,
-        gone: Gone::Sandbox,
-        timeout: plan.limits.timeout,
-        timeout_inside: None,
-        sockets: Some((&plan.sockets, caller)),
-        children: start_children.as_mut().map(|start| start as _),
-        egress: egress.as_mut(),
-        attendance: Attendance::new(parent),
         complete: &complete,
-        boundaries: Some(&boundaries),
-        notice: &mut notice_of,
+        boundaries: &boundaries,
+        children: children.as_mut(),
+        egress: egress.as_mut(),
+        renew,
+        named: &mut named,
+        pool: pool.as_ref().map(|pool| pool::note(pool, start, asked.elapsed())),
     };
-    let ended = renewal::during(renewals, plan, renew, || supervise(watch, &signals));
+    let end = attended.wait(control, streams, relay, &signals, notice);
     drop(terminal);
-    let duration = began.elapsed();
 
     // 13. The engine has removed the container when its command has ended. What the agent made that would run on the
     //     host later is moved aside, and nothing of ours stays.
-    if ended.is_ok() {
+    if end.ended.is_ok() {
         started.finish();
     }
     children.into_iter().for_each(ChildrenProcess::finish);
@@ -304,22 +290,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let egress = egress.and_then(|egress| egress.finish(notice));
     named.remove(notice);
     let last = boundaries.close(notice);
-    let mut ended = ended?;
-    ended.warn_of_shortages(plan, notice);
-    last.complete(&mut ended.report);
-    let oom_killed = oom_killed(&ended.shortages, &ended.report);
-    Ok(Launched::ended(Outcome {
-        end: ended.end,
-        report: ended.report,
-        init: Some(InitIds { pid: (pid > 0).then_some(pid), namespaces: ended.namespaces }),
-        output: ended.output,
-        detected: last.detected,
-        egress,
-        usage: None,
-        oom_killed,
-        duration,
-        pool,
-    }))
+    end.into_launched(plan, last, egress, None, notice)
 }
 
 /// Sends PID 1 its init spec.

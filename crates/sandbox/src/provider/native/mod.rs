@@ -4,14 +4,13 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use confine::cgroup::KillCounter;
 use confine::kernel_file::namespace_inode;
 use confine::protocol::{
-    CommandSpec, ControlSocket, Expectations, ExpectedMount, InitSpec, KillSource, MountPlan, ProcessLimits,
-    Request, Rootfs, Shortage, Terminal,
+    CommandSpec, ControlSocket, Expectations, ExpectedMount, InitSpec, KillSource, MountPlan, Request,
+    Rootfs, Shortage, Terminal,
 };
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Network, Plan};
@@ -20,28 +19,26 @@ use policy::text::escape;
 use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
+use crate::provider::attended::Attended;
 use crate::provider::idmap::{self, IdMaps};
 use crate::provider::launch::{Launch, Launched, StayLaunch};
 use crate::provider::staying::{self, Attached};
 use crate::provider::{init_spec, masks};
-use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
-use crate::session::attendance::{Attendance, refuse_deserted};
+use crate::session::attendance::refuse_deserted;
 use crate::session::boundaries::{self, Boundaries};
 use crate::session::children::{self, ChildrenProcess};
-use crate::session::egress::{EgressProxy, renewal};
-use crate::session::environment::{environment, umask};
+use crate::session::egress::EgressProxy;
+use crate::session::environment::environment;
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{InitIds, Notice, Outcome, oom_killed};
-use crate::session::sidecar::Until;
+use crate::session::outcome::{Notice, Outcome};
 use crate::session::sockets::{self, process::RelayProcess};
 use crate::session::streams::{OwnTerminal, Streams};
-use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::RunId;
 use crate::state::runs::Runs;
-use crate::state::sandboxes::{FirstCommand, StartedRecord};
+use crate::state::sandboxes::StartedRecord;
 use crate::state::walk_cache::Walks;
 
 pub mod early;
@@ -153,7 +150,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let mut children = ChildrenProcess::prepare(plan, &id, children, caller)?;
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let hidden = masks::hidden(plan, caller, boundaries.mounts())?;
-    let command = command(plan, &secrets, &streams, terminal.as_ref(), stay)?;
+    let first_terminal = match &terminal {
+        Some(terminal) => Some(Terminal::Stream(terminal.first)),
+        None => streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
+    };
+    let env = || environment(plan, &secrets);
+    let command = init_spec::command(plan, env, &streams, first_terminal, stay)?;
     let spec = init_spec(plan, mounts, hidden, command, &streams, &limits, &agent)?;
     let of_terminal = terminal.iter().flat_map(OwnTerminal::grants);
     let spec = InitSpec { grants: spec.grants.into_iter().chain(of_terminal).collect(), ..spec };
@@ -215,41 +217,25 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let swept = limits.sweep_others();
 
     // 11. The sandbox lives until the agent ends, its time is over, or we are told to end it.
-    let began = Instant::now();
-    let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
-    let mut start_children =
-        children.as_mut().map(|children| |listener| children.start(listener, Until::Client));
     let relay = relay?;
-    let pid = child.pid();
-    let mut notice_of = |one: Notice| {
-        if let Notice::Started(report) = &one {
-            let started = StartedRecord { pid: Some(pid), report: report.clone(), pool: None };
-            named.started(started, notice);
-        }
-        notice(one);
-    };
-    let watch = Watch {
-        provider: plan.provider,
-        control,
+    let attended = Attended {
+        plan,
+        caller,
+        parent,
+        pid: Some(child.pid()),
         end: &|| child.end(),
-        streams,
-        relay,
-        gone: Gone::Sandbox,
-        timeout: plan.limits.timeout,
-        timeout_inside: None,
-        sockets: Some((&plan.sockets, caller)),
-        children: start_children.as_mut().map(|start| start as _),
-        egress: egress.as_mut(),
-        attendance: Attendance::new(parent),
         complete: &complete,
-        boundaries: Some(&boundaries),
-        notice: &mut notice_of,
+        boundaries: &boundaries,
+        children: children.as_mut(),
+        egress: egress.as_mut(),
+        renew,
+        named: &mut named,
+        pool: None,
     };
-    let ended = renewal::during(renewals, plan, renew, || supervise(watch, &signals));
-    let duration = began.elapsed();
+    let end = attended.wait(control, streams, relay, &signals, notice);
     // PID 1 says that it is over when nothing else is left inside. Where it has said nothing, it is ended now, and
     // with it its namespace.
-    let child = ended.is_ok().then_some(child);
+    let child = end.ended.is_ok().then_some(child);
 
     // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays. Only when PID 1 is
     //     gone has the kernel let go of what it had mounted: memory of a tmpfs, and file systems of the host.
@@ -265,25 +251,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         // What was still ending then has had the time.
         limits.sweep_others();
     }
-    let mut ended = ended?;
-    ended.shortages.extend(has_run_out_of_memory.then_some(Shortage::Memory));
-    ended.warn_of_shortages(plan, notice);
-    last.complete(&mut ended.report);
-    let oom_killed = oom_killed(&ended.shortages, &ended.report);
-    let detected = last.detected;
-    let init = Some(InitIds { pid: Some(pid), namespaces: ended.namespaces });
-    Ok(Launched::ended(Outcome {
-        end: ended.end,
-        report: ended.report,
-        init,
-        output: ended.output,
-        detected,
-        egress,
-        usage: None,
-        oom_killed,
-        duration,
-        pool: None,
-    }))
+    let short_of = has_run_out_of_memory.then_some(Shortage::Memory);
+    end.into_launched(plan, last, egress, short_of, notice)
 }
 
 /// Sends PID 1 its init spec, with the descriptors of [`InitSpec::stay`] first.
@@ -327,31 +296,6 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
             remedy: "agent.init = true".into(),
         }),
     }
-}
-
-/// Returns the first command, if the sandbox has one.
-fn command(
-    plan: &Plan,
-    secrets: &[(String, SecretValue)],
-    streams: &Streams,
-    terminal: Option<&OwnTerminal>,
-    stay: Option<StayLaunch<'_>>,
-) -> Result<Option<CommandSpec>, StartError> {
-    if stay.is_some_and(|stay| stay.plan.command == FirstCommand::None) {
-        return Ok(None);
-    }
-    Ok(Some(CommandSpec {
-        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: environment(plan, secrets),
-        workdir: plan.agent.workdir.clone(),
-        umask: umask().map_err(StartError::step("reading the umask of this process"))?,
-        process_limits: ProcessLimits::of(&plan.limits),
-        terminal: match terminal {
-            Some(terminal) => Some(Terminal::Stream(terminal.first)),
-            None => streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
-        },
-        passed: streams.passed_as(),
-    }))
 }
 
 /// Makes the init spec.
