@@ -208,18 +208,19 @@ fn copied(built: &Path) -> &'static Path {
 }
 
 fn copy(built: &Path) -> PathBuf {
-    const PREFIX: &str = "sandboxctl-built-";
     let stat = fs::metadata(built).expect("a program that was built");
-    let name = format!("{PREFIX}{}-{}-{}", stat.ino(), stat.mtime(), stat.mtime_nsec());
+    // Others may test what they have built elsewhere.
+    let prefix = format!("sandboxctl-built{}-", built.display().to_string().replace('/', "-"));
+    let name = format!("{prefix}{}-{}-{}", stat.ino(), stat.mtime(), stat.mtime_nsec());
     let copy = std::env::temp_dir().join(&name);
     if copy.exists() {
         return copy;
     }
     let is_old = |entry: &fs::DirEntry| {
-        entry.file_name() != *name && entry.file_name().to_string_lossy().starts_with(PREFIX)
+        entry.file_name() != *name && entry.file_name().to_string_lossy().starts_with(&prefix)
     };
     let temporary = fs::read_dir(std::env::temp_dir()).expect("a directory of temporary ones");
-    // Those of other builds.
+    // Those of earlier builds.
     for old in temporary.flatten().filter(is_old) {
         let _ = fs::remove_file(old.path());
     }
