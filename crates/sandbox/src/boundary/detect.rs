@@ -28,7 +28,7 @@ use crate::boundary::protect::mounts::{Cause, Mounts, Nested, ReadOnly};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-use crate::host::stamp::Stamp;
+use crate::host::stamp::{Stamp, sees_stores};
 
 mod annex_programs;
 pub mod baseline;
@@ -37,7 +37,7 @@ pub mod classifier;
 mod dotted;
 pub mod finding;
 mod index;
-mod origin;
+pub(crate) mod origin;
 mod outward;
 pub(crate) mod overlap;
 mod prepared;
@@ -245,8 +245,12 @@ impl Baseline {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
         };
         for (path, reason, origin) in indexes {
-            if !mounts.reach.is_beyond(&path) || self.touched(root, &path) == Touched::Since {
-                found(path, reason, origin);
+            let touched = mounts.reach.is_beyond(&path).then(|| self.touched(root, &path));
+            match touched {
+                None | Some(Touched::Since) => found(path, reason, origin),
+                // It may be the user's own.
+                Some(Touched::Unknown) => found(path, reason, FindingOrigin::Earlier),
+                Some(Touched::Before) => {}
             }
         }
         let nested = self.nested_news(root, mounts, &findings, &mut classifier);
@@ -278,7 +282,7 @@ impl Baseline {
                 // What is as old as this was open, and can be opened again.
                 let origin = match self.touched(root, &path) {
                     Touched::Since => FindingOrigin::Created,
-                    Touched::Before => FindingOrigin::Earlier,
+                    Touched::Before | Touched::Unknown => FindingOrigin::Earlier,
                 };
                 findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false });
             }
@@ -286,9 +290,11 @@ impl Baseline {
         Ok(Compared { findings, is_whole: classifier.is_whole })
     }
 
-    /// Lists what is new at one protected path, however it came there.
-    pub(crate) fn findings_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
-        self.findings_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut self.classifier(until))
+    /// Classifies what is new at one protected path, however it came there, for as long as there is time.
+    pub(crate) fn compare_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Compared {
+        let mut classifier = self.classifier(until);
+        let findings = self.findings_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut classifier);
+        Compared { findings, is_whole: classifier.is_whole }
     }
 
     fn classifier(&self, until: Deadline) -> Classifier {
@@ -298,7 +304,8 @@ impl Baseline {
     /// Returns whether a configuration of git that the host has replaced leads elsewhere than before: the agent may have written it.
     fn redirected(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
         let entry = self.entry(one.path)?;
-        let is_unchanged = Facts::at(root, one.path).is_none_or(|facts| entry.is_unchanged(root, &facts));
+        let is_unchanged =
+            Facts::at(root, one.path).is_none_or(|facts| is_surely_unchanged(root, entry, one, &facts));
         match self.original(one.path).filter(|_| !is_unchanged)? {
             Original::File(before) => classifier::redirected(root, one, &before.bytes),
             Original::Link(_) => None,
@@ -363,12 +370,12 @@ impl Baseline {
     ) -> Vec<Finding> {
         let Some(facts) = Facts::at(root, one.path) else { return Vec::new() };
         let entry = self.entry(one.path);
-        if entry.is_some_and(|entry| entry.is_unchanged(root, &facts)) {
+        if entry.is_some_and(|entry| is_surely_unchanged(root, entry, one, &facts)) {
             return Vec::new();
         }
         // A new link makes anybody's files look like git's data.
         let is_led_to = || entry.is_none() && !self.searched.contains(one.base);
-        if one.is_unexpected && is_led_to() && self.touched(root, one.path) == Touched::Before {
+        if one.is_unexpected && is_led_to() && self.touched(root, one.path) != Touched::Since {
             return Vec::new();
         }
         let verdicts = classifier.of(root, one);
@@ -393,7 +400,8 @@ impl Baseline {
                     // Work trees are searched without any pointer, and those to other files are classified themselves.
                     // To what only lacks something to be a repository there are none either.
                     let nobody_looked = reach.is_beyond(one.path) || reach.by(one.base).is_empty();
-                    let is_known = nobody_looked && !self.is_put_together(root, one.base, &path);
+                    let is_old = touched != Touched::Unknown && !self.is_put_together(root, one.base, &path);
+                    let is_known = nobody_looked && is_old;
                     if pointers.is_empty() && matches!(one.base, Base::Git(_)) && !is_known {
                         found(path.clone(), reason, FindingOrigin::Earlier);
                     }
@@ -446,7 +454,11 @@ impl Baseline {
 
     fn touched(&self, root: BorrowedFd<'_>, path: &Path) -> Touched {
         // What is gone by now is nobody's any more.
-        Facts::at(root, path).map_or(Touched::Since, |facts| facts.touched(self.start_of(path)))
+        let Some(facts) = Facts::at(root, path) else { return Touched::Since };
+        match facts.touched(self.start_of(path)) {
+            Touched::Before if facts.is_file() && !sees_stores(root) => Touched::Unknown,
+            touched => touched,
+        }
     }
 
     /// Lists the files and links that make programs look at a base and were not there before, or were something else.
@@ -503,6 +515,11 @@ impl Baseline {
         let at = self.entries.binary_search_by(|entry| entry.path.as_path().cmp(path)).ok()?;
         self.entries.get(at)
     }
+}
+
+/// Returns whether what is watched is the file that it was, with the same content. Where it could be written, its stamp alone may not say so.
+fn is_surely_unchanged(root: BorrowedFd<'_>, entry: &Entry, one: &Watched<'_>, facts: &Facts) -> bool {
+    entry.is_unchanged(root, facts) && (!one.stays_writable() || !facts.is_file() || sees_stores(root))
 }
 
 /// Returns the path or, where it cannot be examined, the nearest directory above it that can.

@@ -1,10 +1,28 @@
 //! Stamps: which file it was, and when it was last touched.
+//!
+//! A stamp says that nobody has changed a file by a call. A store through a shared mapping (mmap(2)) is none: most file systems of disks
+//! set the time of change when it is the first one to a page since that was written back, and others, such as tmpfs, never do.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 
 use policy::plan::FileId;
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, FsWord, Stat, fstatfs};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::beneath;
+
+/// File systems that set the time of change at the first store through a shared mapping (`file_update_time` in their `page_mkwrite`):
+/// ext4, XFS, Btrfs, F2FS.
+pub(crate) const SEE_STORES: [FsWord; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
+
+/// Returns whether a file system, by something in it, sets the time of change also when a program stores into a mapping. Then a file whose
+/// stamp is the same is unchanged, unless a mapping is older than the stamp.
+pub(crate) fn sees_stores(within: impl AsFd) -> bool {
+    fstatfs(within).is_ok_and(|file_system| SEE_STORES.contains(&file_system.f_type))
+}
 
 /// Which file it was, and when it was last touched: the time of change cannot be set by anybody.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -23,6 +41,26 @@ impl Stamp {
             size: if directory { 0 } else { stat.st_size },
             changed: if directory { (0, 0) } else { (stat.st_ctime, nanoseconds(stat)) },
         }
+    }
+}
+
+/// The content of a file, where its stamp alone does not tell whether that is the same.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct UnstampedContent(String);
+
+impl UnstampedContent {
+    /// Reads up to so many bytes of a file; `None` where its file system sees stores.
+    ///
+    /// Moves the position in the file, which is to be at its beginning, back to there.
+    pub(crate) fn of(file: &OwnedFd, longest: u64) -> Option<Self> {
+        if sees_stores(file) {
+            return None;
+        }
+        // What cannot be read is as empty for whoever compares it later.
+        let mut content = Vec::new();
+        let _ = file.try_clone().map(|copy| File::from(copy).take(longest).read_to_end(&mut content));
+        let _ = rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0));
+        Some(Self(format!("{:x}", Sha256::digest(content))))
     }
 }
 

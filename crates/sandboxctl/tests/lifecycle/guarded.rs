@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output};
 
 use rustix::process::Signal;
 
+use crate::elsewhere::MemoryMount;
 use crate::machine::{Caller, Feature, callers, is_there};
 use crate::place::Place;
 use crate::{ready, traces};
@@ -214,14 +215,14 @@ fn what_cannot_be_moved_for_want_of_files_is_made_inert_where_it_is() {
     }
     for caller in callers("inodes that are used up") {
         let place = Place::new(caller);
-        let small = Small::mount(&place, "nr_inodes=200");
-        let volume = format!("{}:/small", small.0.display());
+        let small = MemoryMount::at(&place, "nr_inodes=200");
+        let volume = format!("{}:/small", small.path().display());
         let script = format!("cd /small; {USES_UP}");
         let output = place.inside(&["-v", &volume], &["sh", "-c", &script]).output().unwrap();
         let told = said(&output);
-        assert!(small.0.join("fill-0").exists(), "the control, by {caller:?}: {told}");
-        assert!(fs::write(small.0.join("one-more"), "").is_err(), "the control, by {caller:?}: {told}");
-        let hooks = small.0.join("n/.git/hooks");
+        assert!(small.path().join("fill-0").exists(), "the control, by {caller:?}: {told}");
+        assert!(fs::write(small.path().join("one-more"), "").is_err(), "the control, by {caller:?}: {told}");
+        let hooks = small.path().join("n/.git/hooks");
         assert!(!hooks.join("pre-commit").exists(), "by {caller:?}: {told}");
         assert!(hooks.join("pre-commit.sandboxctl-quarantine").exists(), "by {caller:?}: {told}");
         assert!(told.contains("pre-commit.sandboxctl-quarantine"), "by {caller:?}: {told}");
@@ -238,8 +239,8 @@ fn what_cannot_be_moved_at_all_is_tried_and_said_again() {
     }
     for caller in callers("what cannot be moved") {
         let place = Place::new(caller);
-        let small = Small::mount(&place, "nr_inodes=200");
-        let volume = format!("{}:/small", small.0.display());
+        let small = MemoryMount::at(&place, "nr_inodes=200");
+        let volume = format!("{}:/small", small.path().display());
         let mut client =
             waiting(&place, &["-v", &volume], "echo evil > /small/.bashrc; echo made; read -r end");
         go_on(&mut client);
@@ -258,33 +259,7 @@ fn what_cannot_be_moved_at_all_is_tried_and_said_again() {
         small.remount("rw");
         let told = next(&place, &[]);
         assert!(told.contains("moved to"), "by {caller:?}: {told}");
-        assert!(!small.0.join(".bashrc").exists(), "by {caller:?}: {told}");
+        assert!(!small.path().join(".bashrc").exists(), "by {caller:?}: {told}");
         assert_eq!(next(&place, &[]), "", "by {caller:?}");
-    }
-}
-
-/// A small file system in a place.
-struct Small(PathBuf);
-
-impl Small {
-    fn mount(place: &Place, options: &str) -> Self {
-        let path = place.path("small");
-        fs::create_dir(&path).unwrap();
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).status();
-        assert!(mount.unwrap().success());
-        place.give(&path);
-        Self(path)
-    }
-
-    fn remount(&self, mode: &str) {
-        let options = format!("remount,{mode}");
-        let mount = Command::new("mount").args(["-o", &options]).arg(&self.0).status();
-        assert!(mount.unwrap().success());
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").args(["--lazy"]).arg(&self.0).status();
     }
 }

@@ -7,9 +7,13 @@ use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::elsewhere::{directory_in, inside};
 use crate::machine::{Caller, callers};
 use crate::place::Place;
 use crate::ready;
+
+/// Not in memory, on most machines.
+const DISK: &str = "/var/tmp";
 
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tpager = less\n";
 
@@ -207,5 +211,85 @@ fn nothing_waits_where_a_link_leads_that_is_put_back() {
             let links = String::from_utf8_lossy(&control.unwrap().stdout).matches(" -> ").count();
             assert_eq!(links, 1, "the link of the user's is back: {before}");
         }
+    }
+}
+
+/// Makes a directory with so much in it that classifying it takes longer than a look may, and what runs a program behind that.
+const JUNK: &str = r#"
+import os, sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+os.mkdir(".claude/aaa")
+for number in range(5000):
+    open(f".claude/aaa/{number}.md", "w").close()
+with open(".claude/settings.json", "w") as settings:
+    settings.write('{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch owned"}]}]}}')
+time.sleep(1000)
+"#;
+
+#[test]
+fn a_replaced_directory_with_too_much_in_it_ends_the_sandbox() {
+    for caller in callers("directories that are replaced") {
+        let place = Place::new(caller);
+        place.write("workspace/.claude/settings.json", "{}");
+        let mut client = ready::start(&mut place.inside(&["--timeout", "100s"], &["python3", "-c", JUNK]));
+        // As a checkout of another branch and back does.
+        let there = place.workspace().join(".claude");
+        fs::rename(&there, place.workspace().join("before")).unwrap();
+        fs::create_dir(&there).unwrap();
+        place.give(&there);
+        client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        let output = client.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(75), "by {caller:?}: {said}");
+        assert!(said.contains(".claude was replaced on the host"), "by {caller:?}: {said}");
+    }
+}
+
+/// A file system that gives the number of a removed file to the next one, as ext4 does, hides that it is another one.
+#[test]
+fn of_many_protected_paths_each_is_noticed_that_is_another_file_with_the_same_number() {
+    for caller in callers("files that get the number of another") {
+        let (place, disk) = (Place::new(caller), directory_in(caller, DISK));
+        let shared = disk.path();
+        // More than are kept open, in the order of their names.
+        let prepare = "for number in $(seq 300); do mkdir -p '!'/$number/.git/objects '!'/$number/.git/refs; \
+                       echo 'ref: refs/heads/main' >'!'/$number/.git/HEAD; echo '{}' >'!'/$number/.mcp.json; done; \
+                       echo '{}' >.mcp.json";
+        assert!(place.outside(&["sh", "-c", prepare]).current_dir(shared).status().unwrap().success());
+        let script = "echo ready; read -r go; \
+                      until echo '{\"mcpServers\": {\"a\": {\"command\": \"evil\"}}}' >.mcp.json; do :; done 2>/dev/null; \
+                      sleep 1000";
+        let mut command = inside(&place, shared, &["--timeout", "60s"], &["sh", "-c", script]);
+        let mut client = ready::start(&mut command);
+        let again =
+            place.outside(&["sh", "-c", "rm .mcp.json; echo '{}' >.mcp.json"]).current_dir(shared).status();
+        assert!(again.unwrap().success());
+        client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        let output = client.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(75), "by {caller:?}: {said}");
+    }
+}
+
+#[test]
+fn of_many_hidden_paths_each_is_noticed_that_is_another_file_with_the_same_number() {
+    for caller in callers("hidden files that get the number of another") {
+        let (place, disk) = (Place::new(caller), directory_in(caller, DISK));
+        let shared = disk.path();
+        let prepare =
+            "mkdir '!'; for number in $(seq 300); do echo >'!'/$number.key; done; echo old >prod.key";
+        assert!(place.outside(&["sh", "-c", prepare]).current_dir(shared).status().unwrap().success());
+        let script = "echo ready; read -r go; until grep new prod.key; do :; done 2>/dev/null; sleep 1000";
+        let flags = ["--timeout", "60s", "--hide", "*.key"];
+        let mut client = ready::start(&mut inside(&place, shared, &flags, &["sh", "-c", script]));
+        let again =
+            place.outside(&["sh", "-c", "rm prod.key; echo new >prod.key"]).current_dir(shared).status();
+        assert!(again.unwrap().success());
+        client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        let output = client.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(75), "by {caller:?}: {said}");
+        assert!(said.contains("prod.key was replaced on the host"), "by {caller:?}: {said}");
     }
 }

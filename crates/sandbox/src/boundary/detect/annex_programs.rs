@@ -23,9 +23,11 @@ impl Baseline {
             match self.touched(root, &program.path) {
                 Touched::Since => Some(FindingOrigin::Created),
                 // However old it is, it came from where nobody obeyed it.
-                Touched::Before if !was_there && self.is_whole => Some(FindingOrigin::Created),
-                Touched::Before if was_there && was_searched => None,
-                Touched::Before => Some(FindingOrigin::Earlier),
+                Touched::Before | Touched::Unknown if !was_there && self.is_whole => {
+                    Some(FindingOrigin::Created)
+                }
+                Touched::Before | Touched::Unknown if was_there && was_searched => None,
+                Touched::Before | Touched::Unknown => Some(FindingOrigin::Earlier),
             }
         };
         let found = |program: &AnnexProgram| {

@@ -17,7 +17,7 @@ use crate::boundary::detect::finding::FindingOrigin;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::path_list::{LinkOut, ListContent, MAX_HIDDEN, PathList, Staged};
 use crate::host::beneath;
-use crate::host::stamp::Stamp;
+use crate::host::stamp::{Stamp, UnstampedContent};
 
 /// How much is read of a file to compare it with what an index holds. One that is larger is another one.
 const LARGEST_STAGED: u64 = 16 << 20;
@@ -31,6 +31,8 @@ pub(crate) struct Index {
     #[serde(with = "policy::text::json_bytes::path")]
     path: PathBuf,
     stamp: Stamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unstamped: Option<UnstampedContent>,
     hidden: Vec<String>,
     /// Paths that it lists, and to which git goes through a link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,6 +54,11 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns whether nobody has changed the file since.
+    fn is_of(&self, list: &PathList) -> bool {
+        self.stamp == list.stamp && self.unstamped == list.unstamped
     }
 
     /// Returns the same with other paths; `None` where it has none.
@@ -85,8 +92,8 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         staged_links.truncate(MAX_HIDDEN);
         let linked = list.linked.iter().map(|path| text(path)).collect();
         let links_out = list.links_out.clone();
-        let (path, stamp) = (list.path.clone(), list.stamp);
-        Index { path, stamp, hidden, linked, staged, staged_hidden, staged_links, links_out }
+        let (path, stamp, unstamped) = (list.path.clone(), list.stamp, list.unstamped.clone());
+        Index { path, stamp, unstamped, hidden, linked, staged, staged_hidden, staged_links, links_out }
     };
     mounts.path_lists.iter().map(remember).collect()
 }
@@ -125,7 +132,7 @@ pub(crate) fn added_entries(
             let is_index = list.path.ends_with("index");
             if is_index { Reason::ReadsElsewhere { example } } else { Reason::WritesElsewhere { example } }
         };
-        if let Some(before) = before.filter(|before| before.stamp == list.stamp) {
+        if let Some(before) = before.filter(|before| before.is_of(list)) {
             // The file is as it was, and a link may have come to lie on the way to what it lists.
             let linked = added(&before.linked, list.linked.iter().map(|path| text(path)));
             let linked = linked.map(|(_, example)| elsewhere(example));

@@ -2,7 +2,8 @@
 //!
 //! What was looked at before the start is known by its path and its identity, whatever its age: an agent can move an old file
 //! to a new place. Of what nobody looked at, only the times can be asked. An agent can set those of access and modification,
-//! but not that of the last change (`ctime`, which writing, renaming, linking and chmod(2) set), nor that of birth, see inode(7).
+//! but not that of the last change (`ctime`, which writing, renaming, linking and chmod(2) set), nor that of birth, see inode(7). A file that
+//! is changed through a shared mapping keeps its time of change on some file systems: of a file there that seems old, nothing is known.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -33,8 +34,10 @@ pub(crate) enum Before {
 pub(crate) enum Touched {
     /// Since the start.
     Since,
-    /// Before it, or nobody knows.
+    /// Before it, or its file system does not know it.
     Before,
+    /// It is a file that was not touched by a call since, on a file system where a store through a mapping leaves no time.
+    Unknown,
 }
 
 /// What follows.
@@ -52,7 +55,7 @@ pub(crate) enum Attribution {
 
 /// Says whose something is that a program would obey.
 ///
-/// | at the start | touched since | not touched since |
+/// | at the start | touched since | not touched since, or nobody knows |
 /// | --- | --- | --- |
 /// | nothing was there | created | created |
 /// | the same file was there | earlier | earlier |
@@ -63,8 +66,8 @@ pub(crate) fn attribute(before: Before, touched: Touched) -> Attribution {
     match (before, touched) {
         (Before::Nothing, _) | (Before::NotObeyed | Before::Missed, Touched::Since) => Attribution::Created,
         (Before::Another, _) => Attribution::Replaced,
-        (Before::Same, _) | (Before::Missed, Touched::Before) => Attribution::Earlier,
-        (Before::NotObeyed, Touched::Before) => Attribution::Obeyed,
+        (Before::Same, _) | (Before::Missed, Touched::Before | Touched::Unknown) => Attribution::Earlier,
+        (Before::NotObeyed, Touched::Before | Touched::Unknown) => Attribution::Obeyed,
     }
 }
 
@@ -78,7 +81,7 @@ pub(crate) struct Facts {
     /// Not every file system knows it.
     pub(crate) btime: Option<Time>,
     changed: Time,
-    is_directory: bool,
+    kind: FileType,
 }
 
 impl Facts {
@@ -101,15 +104,20 @@ impl Facts {
             file_id: FileId { device, inode: stat.stx_ino },
             btime: (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| time(stat.stx_btime)),
             changed: time(stat.stx_ctime),
-            is_directory: FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory,
+            kind: FileType::from_raw_mode(stat.stx_mode.into()),
         })
     }
 
     /// Returns when it was touched. A directory changes with everything that is made in it, so only its birth says whose
     /// it is.
     pub(crate) fn touched(&self, start: Time) -> Touched {
-        let touched = if self.is_directory { self.btime } else { Some(self.changed) };
+        let touched = if self.kind == FileType::Directory { self.btime } else { Some(self.changed) };
         if touched.is_some_and(|time| time >= start) { Touched::Since } else { Touched::Before }
+    }
+
+    /// Returns whether it is a file, whose content a program may change through a mapping.
+    pub(crate) fn is_file(&self) -> bool {
+        self.kind == FileType::RegularFile
     }
 
     /// Returns whether it was changed, as a directory too: renamed, or anything made in it.
@@ -134,16 +142,17 @@ mod tests {
         ] {
             assert_eq!(attribute(before, Touched::Since), since, "{before:?}");
             assert_eq!(attribute(before, Touched::Before), not_since, "{before:?}");
+            assert_eq!(attribute(before, Touched::Unknown), not_since, "{before:?}");
         }
     }
 
     #[test]
     fn a_directory_is_as_old_as_its_birth_and_a_file_as_its_last_change() {
         let file_id = FileId { device: 1, inode: 2 };
-        let facts = |is_directory| Facts { file_id, btime: Some((1, 0)), changed: (3, 0), is_directory };
-        assert_eq!(facts(false).touched((2, 0)), Touched::Since);
-        assert_eq!(facts(false).touched((3, 1)), Touched::Before);
-        assert_eq!(facts(true).touched((2, 0)), Touched::Before);
-        assert_eq!(facts(true).touched((1, 0)), Touched::Since);
+        let facts = |kind| Facts { file_id, btime: Some((1, 0)), changed: (3, 0), kind };
+        assert_eq!(facts(FileType::RegularFile).touched((2, 0)), Touched::Since);
+        assert_eq!(facts(FileType::RegularFile).touched((3, 1)), Touched::Before);
+        assert_eq!(facts(FileType::Directory).touched((2, 0)), Touched::Before);
+        assert_eq!(facts(FileType::Directory).touched((1, 0)), Touched::Since);
     }
 }

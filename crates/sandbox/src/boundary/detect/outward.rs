@@ -24,8 +24,10 @@ impl Baseline {
             let origin = match self.touched(root, &one.path) {
                 Touched::Since => FindingOrigin::Created,
                 // An old one, in a directory that has been moved.
-                Touched::Before if self.is_whole && !was_there(&one.path) => FindingOrigin::Earlier,
-                Touched::Before => continue,
+                Touched::Before | Touched::Unknown if self.is_whole && !was_there(&one.path) => {
+                    FindingOrigin::Earlier
+                }
+                Touched::Before | Touched::Unknown => continue,
             };
             // What has become protected only now the command could write.
             let was_protected = || one.target.ancestors().any(|above| self.entry(above).is_some());

@@ -31,7 +31,7 @@ impl Baseline {
             // What is new is moved aside itself.
             if is_new
                 && path.strip_prefix(tree).is_ok_and(is_gits)
-                && self.touched(root, path) == Touched::Before
+                && self.touched(root, path) != Touched::Since
             {
                 let mut signs = [".git", "HEAD"].into_iter().map(|sign| tree.join(sign));
                 let sign = signs.find(|sign| beneath::stat(root, sign).is_ok());

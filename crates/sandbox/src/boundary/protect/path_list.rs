@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::host::beneath;
-use crate::host::stamp::Stamp;
+use crate::host::stamp::{Stamp, UnstampedContent};
 
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
 const MAX_SIZE: u64 = 64 << 20;
@@ -53,6 +53,8 @@ pub struct PathList {
     /// Of an index, the links out of the boundary beneath which it lists files.
     pub(crate) links_out: Vec<LinkOut>,
     pub(crate) stamp: Stamp,
+    /// Its content, where the stamp does not tell whether that is the same.
+    pub(crate) unstamped: Option<UnstampedContent>,
 }
 
 /// A link out of the boundary, beneath which an index lists files.
@@ -107,7 +109,7 @@ impl PathList {
         let kind = ListKind::of(in_git)?;
         let path = git.join(in_git);
         let (file, stat) = beneath::file(&root, &path).ok()?;
-        let stamp = Stamp::of(&stat);
+        let (stamp, unstamped) = (Stamp::of(&stat), UnstampedContent::of(&file, MAX_SIZE));
         let shared =
             |name: &str| up_to(beneath::file(&root, &path.with_file_name(name)).ok()?.0, MAX_SIZE + 1);
         let listed = match kind {
@@ -148,6 +150,7 @@ impl PathList {
                             staged_links: Vec::new(),
                             links_out: Vec::new(),
                             stamp,
+                            unstamped,
                         });
                     }
                     ListKind::Merged => index::merged(&content),
@@ -169,6 +172,7 @@ impl PathList {
             staged_links,
             links_out,
             stamp,
+            unstamped,
         })
     }
 

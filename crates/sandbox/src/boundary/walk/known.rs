@@ -14,6 +14,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::{FsWord, Stat};
 use serde::{Deserialize, Serialize};
 
+use crate::host::stamp::SEE_STORES;
+
 /// How many bytes what is remembered takes at most, of what one thread reads: enough for some 15,000 directories.
 pub(super) const MAX_LEARNED: usize = 4 << 20;
 
@@ -23,9 +25,9 @@ const MAX_KNOWN: usize = 8 << 20;
 /// The form in which it is written down. Another version of this program may have another one.
 const FORMAT: u32 = 1;
 
-/// File systems whose `ctime` the kernel sets on this machine: ext4, XFS, Btrfs, F2FS, tmpfs. A server's may be late, and one in user
-/// space may say anything.
-const TRUSTED: [FsWord; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+/// The file system that sets `ctime` of directories on this machine beside [`SEE_STORES`]. A server's may be late, and one in user space
+/// may say anything.
+const TMPFS: FsWord = 0x0102_1994;
 
 /// How old a change must be for another one to have another time: these clocks tick every few milliseconds.
 const TICK: Duration = Duration::from_millis(100);
@@ -69,7 +71,8 @@ pub(super) fn horizon(root: impl AsFd) -> Option<(i64, u64)> {
     let kind = rustix::fs::fstatfs(root).ok()?.f_type;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     let before = now.checked_sub(TICK)?;
-    TRUSTED.contains(&kind).then_some((before.as_secs().try_into().ok()?, before.subsec_nanos().into()))
+    let is_trusted = kind == TMPFS || SEE_STORES.contains(&kind);
+    is_trusted.then_some((before.as_secs().try_into().ok()?, before.subsec_nanos().into()))
 }
 
 impl Learned {

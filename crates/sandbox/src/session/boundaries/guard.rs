@@ -16,21 +16,23 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use policy::classify::Reason;
 use policy::plan::{Boundary, OnReplaced};
 use policy::text::escape;
 
 use super::hidden_guard::HiddenGuard;
-use crate::boundary::detect::finding::Finding;
-use crate::boundary::protect::mounts::{FileKind, ReadOnly};
+use crate::boundary::detect::Compared;
+use crate::boundary::detect::finding::{Finding, FindingOrigin};
+use crate::boundary::detect::origin::{Facts, Time};
+use crate::boundary::protect::mounts::ReadOnly;
 use crate::boundary::root::{Entered, Root};
 use crate::boundary::walk::Known;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-use crate::host::stamp::Stamp;
 use crate::state::record::Remembered;
 
-/// How many files are kept open. Of the others, one with the same number in the place of one that is gone is found at the
-/// end, by the time of its birth.
+/// How many files are kept open. Of the others, one with the same number in the place of one that is gone is known by the time of
+/// its birth.
 const MAX_HELD: usize = 256;
 
 /// How many directories are watched for one run. A watch takes a kilobyte of the kernel's memory.
@@ -48,6 +50,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long classifying a path that has lost its protection may take at one time.
 const CLASSIFY_LIMIT: Duration = Duration::from_millis(200);
+
+/// The same where that was not enough the last time. What takes longer is not given the benefit of the doubt.
+const LAST_CLASSIFY_LIMIT: Duration = Duration::from_secs(1);
 
 /// A writable boundary of a run.
 pub(super) struct WritableBoundary<'a> {
@@ -87,8 +92,15 @@ struct GuardedPath {
     /// Which of the writable boundaries it lies in.
     boundary: usize,
     one: ReadOnly,
-    /// Keeps the number of the file from being given to another one.
-    _held: Option<OwnedFd>,
+    identity: Identity,
+}
+
+/// What tells a file from another one that is given its number.
+enum Identity {
+    /// It is kept open, so no other one is.
+    Held(#[expect(dead_code, reason = "the kernel sees it")] OwnedFd),
+    /// It was made then, where its file system knows that.
+    Born(Option<Time>),
 }
 
 /// The state of a protected path.
@@ -96,8 +108,10 @@ struct GuardedPath {
 enum ProtectedState {
     /// It is the file that was mounted.
     Held,
-    /// It is another one, which was last seen like this.
-    Lost(Option<Stamp>),
+    /// It is another one, of which nothing was found that it runs.
+    Lost,
+    /// It is another one, and there was no time to classify all of it.
+    TooMuch,
     /// What it runs was reported.
     Reported,
 }
@@ -126,7 +140,9 @@ impl Guard {
             for one in &of.read_only {
                 let may_hold = root.as_ref().filter(|_| places.len() < MAX_HELD);
                 let held = may_hold.and_then(|root| beneath::hold(root, &one.path).ok());
-                places.push(GuardedPath { boundary, one: one.clone(), _held: held });
+                let born = || Facts::at(root.as_ref()?.as_fd(), &one.path)?.btime;
+                let identity = held.map_or_else(|| Identity::Born(born()), Identity::Held);
+                places.push(GuardedPath { boundary, one: one.clone(), identity });
             }
         }
         let began = Instant::now();
@@ -204,7 +220,8 @@ impl Guard {
                 losses.shown.get_or_insert(guest);
             }
         }
-        let is_lost = states.iter().any(|state| matches!(state, ProtectedState::Lost(_)));
+        let is_lost =
+            states.iter().any(|state| matches!(state, ProtectedState::Lost | ProtectedState::TooMuch));
         // What is lost can be written without a name changing. Checking takes a tenth of the time at most.
         let pause = match inotify {
             // What was removed may be made again.
@@ -219,8 +236,8 @@ impl Guard {
 }
 
 impl Guard {
-    /// Takes what the kernel has noted, and describes each configuration of git that a program inside wanted to change, once: git writes
-    /// `config.lock`, cannot put it in the place of what is mounted, and removes it again.
+    /// Takes what the kernel has noted, and describes each configuration of git that a program has given up changing, once: git writes
+    /// `config.lock`, cannot put it in the place of what is mounted, and removes it again. Nothing says which program it was.
     fn refused_changes(&self, watches: &Watches, writable: &[WritableBoundary<'_>]) -> Vec<String> {
         let mut refused = self.refused.borrow_mut();
         let mut warnings = Vec::new();
@@ -250,8 +267,8 @@ impl Guard {
 /// Says what to do where git cannot change its configuration.
 fn git_config_is_protected(config: &Path) -> String {
     format!(
-        "a program inside wanted to change {}, which is read-only there because git obeys it on the host, too: for `git config`, `git \
-         remote`, `git branch -m` and `git push -u`, use a terminal on the host",
+        "a program gave up changing {}: inside it is read-only, because git obeys it on the host, too; for `git config`, `git remote`, \
+         `git branch -m` and `git push -u`, use a terminal on the host",
         escape::path(config)
     )
 }
@@ -259,17 +276,25 @@ fn git_config_is_protected(config: &Path) -> String {
 impl GuardedPath {
     /// Describes how the protection was removed, if it was.
     fn loss(&self, root: &Entered<'_>, boundary: &WritableBoundary<'_>) -> Option<String> {
-        let stat = beneath::stat(root, &self.one.path).ok();
-        if stat.as_ref().map(beneath::file_id) == Some(self.one.file_id) {
+        let facts = Facts::at(root.as_fd(), &self.one.path);
+        if facts.as_ref().is_some_and(|facts| self.is_it(facts)) {
             return None;
         }
-        let what = if stat.is_some() { "replaced" } else { "removed" };
+        let what = if facts.is_some() { "replaced" } else { "removed" };
         Some(format!(
             "{}: {} was {what} on the host while the sandbox ran, and is not read-only inside any more; the next run \
              protects it again",
             escape::path(&boundary.remembered.host),
             escape::path(&self.one.path)
         ))
+    }
+
+    fn is_it(&self, facts: &Facts) -> bool {
+        let is_same_birth = match &self.identity {
+            Identity::Held(_) => true,
+            Identity::Born(born) => *born == facts.btime,
+        };
+        facts.file_id == self.one.file_id && is_same_birth
     }
 
     fn check(
@@ -283,28 +308,39 @@ impl GuardedPath {
         if *state == ProtectedState::Held {
             let Some(loss) = self.loss(root, boundary) else { return };
             losses.warnings.push(loss);
-            *state = ProtectedState::Lost(None);
+            *state = ProtectedState::Lost;
         }
-        let stat = beneath::stat(root, &self.one.path).ok();
-        let ProtectedState::Lost(seen) = state else { return };
-        let Some(stamp) = stat.as_ref().map(Stamp::of) else { return };
-        // The time of a directory does not change with what is in the files in it.
-        let is_directory = self.one.kind == FileKind::Directory;
-        if *seen == Some(stamp) && !is_directory {
-            return;
-        }
-        let until = Deadline::after(CLASSIFY_LIMIT);
-        let baseline = &boundary.remembered.baseline;
-        let Some(finding) = baseline.findings_at(root, &self.one, until).into_iter().next() else {
-            *state = ProtectedState::Lost(Some(stamp));
-            return;
+        let limit = match state {
+            ProtectedState::Held | ProtectedState::Reported => return,
+            ProtectedState::Lost => CLASSIFY_LIMIT,
+            ProtectedState::TooMuch => LAST_CLASSIFY_LIMIT,
         };
+        // Each time, whatever the time of change says: a store through a mapping need not change that.
+        let compared = boundary.remembered.baseline.compare_at(root, &self.one, Deadline::after(limit));
+        let Some(finding) = self.finding(compared, state) else { return };
         *state = ProtectedState::Reported;
         losses.warnings.push(format!("{}: {finding}", escape::path(&boundary.remembered.host)));
         if on_replaced == OnReplaced::End {
             let guest = boundary.boundary.guest.join(&finding.path);
             losses.ends.get_or_insert(Finding { path: guest, ..finding });
         }
+    }
+
+    /// Returns what is to be said of what has taken its place. What cannot be classified in time, twice, counts as what hides something.
+    fn finding(&self, compared: Compared, state: &mut ProtectedState) -> Option<Finding> {
+        if let Some(finding) = compared.findings.into_iter().next() {
+            return Some(finding);
+        }
+        if compared.is_whole {
+            *state = ProtectedState::Lost;
+            return None;
+        }
+        if *state != ProtectedState::TooMuch {
+            *state = ProtectedState::TooMuch;
+            return None;
+        }
+        let (path, origin) = (self.one.path.clone(), FindingOrigin::Replaced);
+        Some(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::plan::{Boundary, BoundaryKind, FileId, Plan};
@@ -14,6 +14,7 @@ use policy::text::escape;
 use rustix::io::Errno;
 
 use super::whereabouts::Whereabouts;
+use crate::boundary::detect::origin::{Facts, Time};
 use crate::boundary::protect::mounts::{HiddenPath, Mounts};
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
@@ -47,6 +48,8 @@ struct GuardedHidden {
     state: Cell<CoverState>,
     /// Keeps the number of the file from being given to another one, and tells where the file is.
     held: Option<OwnedFd>,
+    /// When it was made, where its file system knows that: one that is not held may leave its number to another one.
+    born: Option<Time>,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -130,6 +133,7 @@ impl HidingBoundary {
             mounts: look.mounts(&one.path),
             place: RefCell::new(one.path.clone()),
             state: Cell::new(CoverState::Covered),
+            born: Facts::at(root.as_fd(), &one.path).and_then(|facts| facts.btime),
             held: (number < MAX_HELD).then(|| beneath::hold(&root, &one.path).ok()).flatten(),
         });
         guarded.collect()
@@ -181,11 +185,19 @@ impl GuardedHidden {
         match look.file_id(&place) {
             // Whatever is made where one was removed has no cover.
             Ok(_) if self.state.get() == CoverState::Missing => Some(Uncovered::Replaced(place)),
-            Ok(file_id) if file_id != self.one.file_id => Some(Uncovered::Replaced(place)),
+            Ok(file_id) if file_id != self.one.file_id || self.is_reborn(look, &place) => {
+                Some(Uncovered::Replaced(place))
+            }
             Ok(_) if look.mounts(&place) != self.mounts => Some(Uncovered::Moved(place)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.go_after(look),
             Ok(_) | Err(_) => None,
         }
+    }
+
+    /// Returns whether another file has its number.
+    fn is_reborn(&self, look: &Look<'_>, place: &Path) -> bool {
+        self.held.is_none()
+            && Facts::at(look.root.as_fd(), place).is_some_and(|facts| facts.btime != self.born)
     }
 
     /// Looks for it where it is no more.
