@@ -19,7 +19,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::process::{Pid, getppid, set_child_subreaper};
 
 use crate::cgroup::KillCounter;
-use crate::process::reap::{self, Reaped};
+use crate::process::reap::{self, Killed, Reaped};
 use crate::process::start::{self, Given, Neighbours, NotStarted};
 use crate::process::stdio;
 use crate::protocol::{
@@ -136,7 +136,8 @@ fn run(
             let report = Event::Started { report: Report::default(), namespaces: Vec::new() };
             // A client that is gone is noticed in a moment.
             let _ = session.send(&report, &[]);
-            let running = Running { session: Some(session), signals, pid, life, ending: None };
+            let deadline = Deadline::after(life.timeout);
+            let running = Running { session: Some(session), signals, pid, life, deadline, ending: None };
             running.supervise(supervised.parent, &|| supervised.kills.count() > killed_before);
             // It hangs up when this closes it, and not whenever nobody happens to have it open.
             drop(terminal);
@@ -164,6 +165,7 @@ struct Running {
     signals: SignalFd,
     pid: i32,
     life: Life,
+    deadline: Deadline,
     ending: Option<Ending>,
 }
 
@@ -176,6 +178,8 @@ enum Deadline {
     At(Instant),
     /// It was requested to end, and is killed then.
     Killed(Instant),
+    /// It was killed, and what has not ended by then is killed again.
+    KilledAgain(Instant),
 }
 
 impl Deadline {
@@ -187,7 +191,7 @@ impl Deadline {
     fn at(self) -> Option<Instant> {
         match self {
             Self::None => None,
-            Self::At(at) | Self::Killed(at) => Some(at),
+            Self::At(at) | Self::Killed(at) | Self::KilledAgain(at) => Some(at),
         }
     }
 }
@@ -195,16 +199,15 @@ impl Deadline {
 impl Running {
     /// Waits until nothing is left of the command.
     fn supervise(mut self, parent: Pid, was_short_of_memory: &dyn Fn() -> bool) {
-        let mut deadline = Deadline::after(self.life.timeout);
         let mut more = false;
         loop {
-            let (signalled, requested) = self.wait(deadline.at(), more);
+            let (signalled, requested) = self.wait(self.deadline.at(), more);
             if signalled {
                 let _ = self.signals.read_signal();
             }
             if getppid() != Some(parent) {
                 // Without isolation nobody else ends what it has started.
-                or_end(&reap::kill_descendants());
+                let _ = or_end(reap::kill_descendants());
                 return;
             }
             match reap::reap(self.pid) {
@@ -217,23 +220,25 @@ impl Running {
             if requested {
                 self.on_request();
             }
-            match deadline {
+            match self.deadline {
                 Deadline::At(at) if at <= Instant::now() => {
                     self.report(&Event::TimedOut);
-                    or_end(&reap::signal_descendants(rustix::process::Signal::TERM));
-                    deadline = Deadline::Killed(Instant::now() + GRACE);
+                    or_end(reap::signal_descendants(rustix::process::Signal::TERM));
+                    self.deadline = Deadline::Killed(Instant::now() + GRACE);
                 }
-                Deadline::Killed(at) if at <= Instant::now() => {
-                    or_end(&reap::kill_descendants());
-                    deadline = Deadline::None;
+                Deadline::Killed(at) | Deadline::KilledAgain(at) if at <= Instant::now() => {
+                    self.deadline = Deadline::None;
+                    self.kill();
                     more = true;
                 }
-                Deadline::None | Deadline::At(_) | Deadline::Killed(_) => {}
+                Deadline::None | Deadline::At(_) | Deadline::Killed(_) | Deadline::KilledAgain(_) => {}
             }
             // What was requested to end has the time to.
-            let is_ending = matches!(deadline, Deadline::Killed(_)) && reap::has_children();
+            let is_ending = matches!(self.deadline, Deadline::Killed(_)) && reap::has_children();
             if let (Some(ending), false, true) = (self.ending, is_ending, self.session.is_some()) {
-                deadline = Deadline::None;
+                if !matches!(self.deadline, Deadline::KilledAgain(_)) {
+                    self.deadline = Deadline::None;
+                }
                 if was_short_of_memory() {
                     self.report(&Event::Short(Shortage::Memory));
                 }
@@ -267,7 +272,7 @@ impl Running {
         let Some(session) = &mut self.session else { return };
         match session.receive() {
             Ok(Some(Request::Signal(signal))) => reap::signal_group(self.pid, signal),
-            Ok(Some(Request::Kill)) => or_end(&reap::kill_descendants()),
+            Ok(Some(Request::Kill)) => self.kill(),
             Ok(Some(
                 Request::TerminalReady
                 | Request::Leave
@@ -280,9 +285,16 @@ impl Running {
             Ok(None) | Err(_) => {
                 self.session = None;
                 if self.life.attachment == Attachment::Attached {
-                    or_end(&reap::kill_descendants());
+                    self.kill();
                 }
             }
+        }
+    }
+
+    /// Kills everything, again later if that takes longer.
+    fn kill(&mut self) {
+        if or_end(reap::kill_descendants()) == Killed::NotYet {
+            self.deadline = Deadline::KilledAgain(Instant::now() + GRACE);
         }
     }
 
@@ -295,10 +307,8 @@ impl Running {
 }
 
 /// Ends this process where it cannot end what it is there to end: the command may have taken its descriptors away. PID 1 then does it.
-fn or_end(done: &io::Result<()>) {
-    if done.is_err() {
-        sys::exit_now(BLIND);
-    }
+fn or_end<T>(done: io::Result<T>) -> T {
+    done.unwrap_or_else(|_| sys::exit_now(BLIND))
 }
 
 /// Returns what all that was waited for has used.

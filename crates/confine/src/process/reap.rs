@@ -67,18 +67,27 @@ const ROUNDS: u32 = 100;
 /// How long descendants may take to end once they are killed, before nobody waits for that any longer.
 const DYING: Duration = Duration::from_secs(2);
 
+/// What of the killed is left.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Killed {
+    /// Nothing.
+    All,
+    /// What takes longer to end, such as a process that waits for a device.
+    NotYet,
+}
+
 /// Kills the children of this process, their children and so on, and waits until they have ended. For a subreaper: who loses
 /// its parent below is a child of this process then, whatever session it has made for itself. They are not collected.
 ///
 /// # Errors
 ///
 /// It cannot be seen which they are, so some may live on.
-pub fn kill_descendants() -> io::Result<()> {
+pub fn kill_descendants() -> io::Result<Killed> {
     kill_descendants_except(&[])
 }
 
 /// Does the same, but for these children and what is below them.
-pub(crate) fn kill_descendants_except(kept: &[i32]) -> io::Result<()> {
+pub(crate) fn kill_descendants_except(kept: &[i32]) -> io::Result<Killed> {
     let until = Instant::now() + DYING;
     loop {
         let living = descendants(kept)?;
@@ -86,8 +95,11 @@ pub(crate) fn kill_descendants_except(kept: &[i32]) -> io::Result<()> {
             // It may have ended by itself; only this process, or its parent below, could have given its number away.
             let _ = kill_process(*pid, Signal::KILL);
         }
-        if living.is_empty() || Instant::now() >= until {
-            return Ok(());
+        if living.is_empty() {
+            return Ok(Killed::All);
+        }
+        if Instant::now() >= until {
+            return Ok(Killed::NotYet);
         }
         // What was being made just then is found the next time round.
         std::thread::yield_now();
@@ -168,7 +180,7 @@ fn descendants(kept: &[i32]) -> io::Result<Vec<Pid>> {
     Ok(living.filter_map(|process| Pid::from_raw(i32::try_from(process.pid).ok()?)).collect())
 }
 
-/// One line of `/proc/PID/stat`, see `proc_pid_stat(5)`.
+/// Fields 1, 3, 4 and 20 of `/proc/PID/stat`, see `proc_pid_stat(5)`.
 struct Process {
     pid: u32,
     parent: u32,
@@ -197,8 +209,12 @@ impl Process {
         // A name may hold anything, brackets too.
         let rest = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
         let mut fields = std::str::from_utf8(rest).ok()?.split_whitespace();
-        let has_ended = matches!(fields.next()?, "Z" | "X");
-        Some(Self { pid, parent: fields.next()?.parse().ok()?, has_ended })
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        // The state is that of the first thread, which may end before the others do: then it is counted among them until they have.
+        let threads: u32 = fields.nth(15)?.parse().ok()?;
+        let has_ended = matches!(state, "Z" | "X") && threads <= 1;
+        Some(Self { pid, parent, has_ended })
     }
 }
 

@@ -52,6 +52,47 @@ fn a_supervisor_keeps_its_descriptors_and_its_deadline() {
     }
 }
 
+/// A program whose first thread ends while another one goes on, which the kernel then calls a zombie.
+const ZOMBIE: &str = "
+import ctypes, os, signal, threading, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+try:
+    os.setsid()
+except PermissionError:
+    pass  # It leads a group already.
+def beat():
+    while True:
+        with open('/workspace/beat', 'a') as beat:
+            beat.write('x')
+        time.sleep(0.05)
+threading.Thread(target=beat).start()
+number = {'x86_64': 60, 'aarch64': 93}[os.uname().machine]  # exit(2)
+ctypes.CDLL(None).syscall(number, 0)
+";
+
+#[test]
+fn a_program_without_its_first_thread_ends_at_the_deadline_too() {
+    for (caller, runner) in everywhere("programs without their first thread") {
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &[]);
+        let program = ["python3", "-c", ZOMBIE];
+        // In the background, too, where nobody but the supervisor knows of it.
+        let hidden = ["sh", "-c", "python3 -c \"$1\" & sleep 1000", "sh", ZOMBIE];
+        for argv in [&program[..], &hidden] {
+            let output = sandbox.exec(&["--format", "json", "--timeout", "1s"], argv).output().unwrap();
+            let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(seen["result"]["timed_out"], true, "in {runner:?} by {caller:?}: {seen:#}");
+            let beats = fs::read(place.workspace().join("beat")).unwrap().len();
+            assert!(beats > 3, "it has run, in {runner:?} by {caller:?}: {seen:#}");
+            sandbox.wait_until("nothing of it is left", |seen| seen["status"]["commands"] == 0);
+            fs::remove_file(place.workspace().join("beat")).unwrap();
+            // Whatever lived on would make it again.
+            sandbox.prints(&["sleep", "0.3"]);
+            assert!(!place.workspace().join("beat").exists(), "in {runner:?} by {caller:?}");
+        }
+    }
+}
+
 #[test]
 fn nobody_inside_speaks_for_the_engine() {
     // What kill(2) sends, with another sender than the kernel would write.
