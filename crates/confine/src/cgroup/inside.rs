@@ -5,6 +5,7 @@ use std::path::Path;
 use policy::plan::Layer;
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
 
+use super::limit::TCP_BUFFERS;
 use crate::kernel_file::KernelFileSystem;
 use crate::report::{Finding, Status};
 
@@ -14,8 +15,9 @@ use crate::report::{Finding, Status};
 pub(crate) fn seen_from_inside(limits: &Limits) -> Vec<Finding> {
     let seen = |path: &str| KernelFileSystem::ControlGroups.text(Path::new("/sys/fs/cgroup").join(path)).ok();
     let memory = limits.memory.map(|Bytes(wanted)| {
-        let found = number(seen, &["memory.max", "memory/memory.limit_in_bytes"]);
-        compare(Layer::Memory, wanted, found, |bytes| Bytes(bytes).to_string())
+        let found = number(seen, &["memory.max", MEMORY_V1]);
+        let finding = compare(Layer::Memory, wanted, found, |bytes| Bytes(bytes).to_string());
+        with_tcp_buffers(finding, wanted, seen)
     });
     let cpu = limits.cpus.map(|MilliCpus(wanted)| {
         let found = quota(seen);
@@ -29,6 +31,20 @@ pub(crate) fn seen_from_inside(limits: &Limits) -> Vec<Finding> {
         compare(Layer::Pids, u64::from(wanted), found, |pids| pids.to_string())
     });
     [memory, cpu, pids].into_iter().flatten().collect()
+}
+
+/// The limit of memory in version 1.
+const MEMORY_V1: &str = "memory/memory.limit_in_bytes";
+
+/// Says what is not limited, where that is version 1: engines set no limit of what it counts by itself.
+fn with_tcp_buffers(memory: Finding, wanted: u64, seen: impl Fn(&str) -> Option<String>) -> Finding {
+    let buffers = number(&seen, &[&format!("memory/{TCP_BUFFERS}")]);
+    let is_limited = seen(MEMORY_V1).is_none() || buffers.is_some_and(|bytes| bytes <= wanted);
+    if memory.status != Status::Enforced || is_limited {
+        return memory;
+    }
+    let reason = format!("{}, but buffers of TCP are not limited (cgroup version 1)", memory.reason);
+    Finding { status: Status::Partly, reason, ..memory }
 }
 
 /// Counts the processes of this control group, which is an engine's, that the kernel has killed for lack of memory. Where it does not say,
@@ -102,6 +118,22 @@ mod tests {
             [("cpu,cpuacct/cpu.cfs_quota_us", "150000\n"), ("cpu,cpuacct/cpu.cfs_period_us", "100000\n")];
         assert_eq!(quota(files(&first)), Some(1500));
         assert_eq!(quota(files(&[])), None);
+    }
+
+    #[test]
+    fn buffers_of_tcp_are_counted_apart_in_version_1() {
+        let memory = || compare(Layer::Memory, 64, Some(64), |bytes| bytes.to_string());
+        let limited = [(MEMORY_V1, "64\n"), ("memory/memory.kmem.tcp.limit_in_bytes", "64\n")];
+        let unlimited =
+            [(MEMORY_V1, "64\n"), ("memory/memory.kmem.tcp.limit_in_bytes", "9223372036854771712\n")];
+        for (seen, status) in [
+            (&limited[..], Status::Enforced),
+            (&unlimited, Status::Partly),
+            (&limited[..1], Status::Partly),
+            (&[("memory.max", "64\n")], Status::Enforced),
+        ] {
+            assert_eq!(with_tcp_buffers(memory(), 64, files(seen)).status, status, "{seen:?}");
+        }
     }
 
     #[test]

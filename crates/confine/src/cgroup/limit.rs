@@ -9,6 +9,9 @@ use policy::rules::limits::{Bytes, MilliCpus};
 use super::hierarchy::Controller;
 use crate::report::{Finding, Status};
 
+/// The limit of buffers of TCP sockets, which version 1 counts by themselves.
+pub(super) const TCP_BUFFERS: &str = "memory.kmem.tcp.limit_in_bytes";
+
 /// A limit that a controller is to enforce.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Limit {

@@ -8,7 +8,7 @@ use policy::text::escape;
 
 use super::group::{Cgroup, CgroupVersion};
 use super::hierarchy::Hierarchy;
-use super::limit::{Limit, has_swap, quota, set};
+use super::limit::{Limit, TCP_BUFFERS, has_swap, quota, set};
 use crate::report::{Finding, Status};
 
 /// Makes a group below this process's own one for every controller that is there.
@@ -58,13 +58,18 @@ fn apply(directory: &Path, limit: Limit) -> io::Result<(Status, String)> {
             set(directory, "memory.limit_in_bytes", bytes)?;
             // Memory and swap together, so it comes second: it may not be less than memory alone. The file is
             // missing where swap is not counted.
-            match set(directory, "memory.memsw.limit_in_bytes", bytes) {
-                Ok(()) => Ok((Status::Enforced, format!("{holds}, swap included"))),
-                Err(_) if !has_swap() => {
-                    Ok((Status::Enforced, format!("{holds}, and this machine has no swap")))
+            let (status, reason) = match set(directory, "memory.memsw.limit_in_bytes", bytes) {
+                Ok(()) => (Status::Enforced, format!("{holds}, swap included")),
+                Err(_) if !has_swap() => (Status::Enforced, format!("{holds}, and this machine has no swap")),
+                Err(error) => (Status::Partly, format!("{holds}, but swap is not limited: {error}")),
+            };
+            // Neither counts these.
+            Ok(match set(directory, TCP_BUFFERS, bytes) {
+                Ok(()) => (status, format!("{reason}, and as much of buffers of TCP")),
+                Err(error) => {
+                    (Status::Partly, format!("{reason}, but buffers of TCP are not limited: {error}"))
                 }
-                Err(error) => Ok((Status::Partly, format!("{holds}, but swap is not limited: {error}"))),
-            }
+            })
         }
         Limit::Cpu(cpus) => {
             set(directory, "cpu.cfs_quota_us", quota(cpus)).map(|()| (Status::Enforced, holds))

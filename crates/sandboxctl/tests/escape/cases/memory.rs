@@ -54,3 +54,46 @@ fn what_lies_in_memory_as_files_stays_within_the_limit() {
         }
     }
 }
+
+/// Fills the buffers of connections within itself, and says how many MiB they hold.
+const BUFFERS: &str = r#"
+import socket
+listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+block, total, held = bytes(1 << 20), 0, []
+for _ in range(80):
+    if total > 400 << 20:
+        break
+    held.append(socket.create_connection(listener.getsockname()))
+    held.append(listener.accept()[0])
+    for end in held[-2:]:
+        end.setblocking(False)
+        try:
+            while True:
+                total += end.send(block)
+        except BlockingIOError:
+            pass
+print(total >> 20)
+"#;
+
+/// Version 1 of control groups counts buffers of TCP by themselves, and so they are limited by themselves, or the report says so.
+#[test]
+fn buffers_of_tcp_stay_within_the_limit_that_is_enforced() {
+    for caller in callers("buffers of TCP") {
+        for runner in runners(caller, "buffers of TCP") {
+            let place = Place::on(caller, runner);
+            let fill = |flags: &[&str]| {
+                let output = place.inside(flags, &["python3", "-c", BUFFERS]).output().unwrap();
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                // Who uses up the memory that is counted is killed.
+                let filled = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0);
+                (filled, said)
+            };
+            let (control, _): (u64, _) = fill(&[]);
+            assert!(control > 300, "the control, in {runner:?} by {caller:?}: {control}");
+            let (filled, said) = fill(&["--report", "--memory", "64m"]);
+            let is_enforced =
+                said.lines().any(|line| line.starts_with("memory ") && line.contains(" enforced "));
+            assert!(!is_enforced || filled < 160, "in {runner:?} by {caller:?}: {filled} MiB, {said}");
+        }
+    }
+}
