@@ -232,11 +232,10 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         SYS_timer_settime, SYS_timer_getoverrun, SYS_timerfd_create, SYS_timerfd_gettime,
         SYS_timerfd_settime,
     ]),
-    // Waiting for descriptors, pipes, and the old asynchronous I/O that databases use.
+    // Waiting for descriptors, and pipes.
     allowed(&[
         SYS_pipe2, SYS_eventfd2, SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait,
-        SYS_epoll_pwait2, SYS_io_setup, SYS_io_destroy, SYS_io_submit, SYS_io_cancel, SYS_io_getevents,
-        SYS_io_pgetevents,
+        SYS_epoll_pwait2,
     ]),
     // System V and POSIX IPC: objects live in the sandbox's own IPC namespace.
     allowed(&[
@@ -359,6 +358,12 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         }],
         otherwise: REFUSED,
     },
+    // The old asynchronous I/O: all users of the machine share one number of its contexts (`fs.aio-max-nr`), so an agent could take it from
+    // those who need it. Databases do without where the kernel has none.
+    refused(
+        &[SYS_io_setup, SYS_io_destroy, SYS_io_submit, SYS_io_cancel, SYS_io_getevents, SYS_io_pgetevents],
+        ENOSYS,
+    ),
     // A second way to make every call above, without a filter in between (CVE-2022-29582 and many more).
     refused(&[SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register], EPERM),
     // Namespaces and mounts: the rootfs was mounted before, and nothing inside changes it.

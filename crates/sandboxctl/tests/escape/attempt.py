@@ -24,7 +24,8 @@ def checked(result):
 # The numbers of calls that libc has no function for: x86_64, everything else (asm-generic/unistd.h).
 NUMBERS = {
     "add_key": (248, 217), "bpf": (321, 280), "clone": (56, 220), "delete_module": (176, 106),
-    "fchmodat": (268, 53), "finit_module": (313, 273), "init_module": (175, 105), "ioperm": (173, -1),
+    "fchmodat": (268, 53), "finit_module": (313, 273), "init_module": (175, 105), "io_setup": (206, 0),
+    "ioperm": (173, -1),
     "kexec_load": (246, 104), "keyctl": (250, 219), "mknodat": (259, 33), "openat": (257, 56),
     "open_by_handle_at": (304, 265), "name_to_handle_at": (303, 264), "perf_event_open": (298, 241),
     "personality": (135, 92), "pivot_root": (155, 41), "process_vm_readv": (310, 270),

@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::ready;
 
 /// Replaces the beginning of a file by a text, through a mapping, and what is left by a byte.
-const STORE: &str = r#"
+const STORE: &str = r"
 import mmap, os, sys
 path, text, fill = sys.argv[1:]
 file = os.open(path, os.O_RDWR)
@@ -22,7 +22,7 @@ assert len(bytes) <= size
 with mmap.mmap(file, size) as mapping:
     mapping[0]
     mapping[:] = bytes + fill.encode() * (size - len(bytes))
-"#;
+";
 
 /// Gives the only entry of an index another path of the same length, and the index the hash of its new content.
 const FORGE: &str = r#"
@@ -86,13 +86,15 @@ fn variables_that_are_stored_in_a_file_are_found_and_taken_back() {
     }
 }
 
+/// A path, and one of the same length that git runs.
+const OLD: &str = "src/application_main.py.";
+const NEW: &str = ".git/hooks/post-checkout";
+
 #[test]
 fn an_index_that_is_changed_by_a_store_is_found() {
     if !is_there(Feature::Root, "a file system in memory") {
         return;
     }
-    const OLD: &str = "src/application_main.py.";
-    const NEW: &str = ".git/hooks/post-checkout";
     for caller in callers("stores into an index of git") {
         for (how, is_sandboxed) in [("mapping", false), ("write", true), ("mapping", true)] {
             let place = Place::new(caller);

@@ -14,6 +14,7 @@ attributes = ctypes.create_string_buffer(struct.pack("IIQ", 1, 128, 0), 128)
 attempt("add_key", lambda: call("add_key", text(b"user"), text(b"name"), text(b"x"), 1, -2))
 attempt("keyctl", lambda: call("keyctl", 0, -3, 0))
 attempt("request_key", lambda: call("request_key", text(b"user"), text(b"no such key"), 0, 0))
+attempt("io_setup", lambda: call("io_setup", 1, ctypes.byref(ctypes.c_ulong())))
 attempt("bpf", lambda: call("bpf", 0, ctypes.create_string_buffer(struct.pack("IIII", 2, 4, 8, 1), 128), 72))
 attempt("userfaultfd", lambda: call("userfaultfd", 0))
 attempt("perf_event_open", lambda: call("perf_event_open", attributes, 0, -1, -1, 0))
@@ -36,6 +37,7 @@ attempt("personality", lambda: call("personality", 0x0400000))
         ("add_key", "ok", "EPERM"),
         ("keyctl", "ok", "EPERM"),
         ("request_key", "ENOKEY", "EPERM"),
+        ("io_setup", "ok", "ENOSYS"),
         ("bpf", "ok", "EPERM"),
         ("userfaultfd", "ok", "EPERM"),
         ("perf_event_open", "ok", "EPERM"),
