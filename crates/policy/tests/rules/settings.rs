@@ -246,9 +246,6 @@ fn what_projects_have_in_their_settings_passes() {
 fn a_key_of_lines_that_its_reader_reads_in_another_way_is_found_indented_too() {
     for (path, content) in [
         // White space that one reader strips and another keeps.
-        (".importlinter", "[importlinter]\n contract_types\u{3000}=\n  x: tools.evil.X\n"),
-        (".importlinter", "[importlinter]\n root_package = a\n \u{a0}contract_types =\n  x: tools.evil.X\n"),
-        (".importlinter", "[importlinter]\n\u{2003}contract_types = x: tools.evil.X\n"),
         // A key in quotes.
         (".vale.ini", "[*.xml]\n  \"Transform\" = x.xsl\n"),
         (".vale.ini", "[*.xml]\n\t`Transform`: x.xsl\n"),
@@ -261,12 +258,6 @@ fn a_key_of_lines_that_its_reader_reads_in_another_way_is_found_indented_too() {
         assert!(file(path, content).is_some(), "{path}: {content:?}");
     }
     for (path, content) in [
-        (
-            ".importlinter",
-            "# \u{5c64}\u{3000}x\n[importlinter]\nroot_packages =\n    a\n    b\n\n[importlinter:contract:1]\nlayers =\n    (a.high)\n    \
-             a.left | a.right\n    a.one : a.two\nignore_imports =\n    a.* -> b.**\n",
-        ),
-        (".importlinter", "[importlinter]\n  root_package = a\n  include_external_packages = True\n"),
         (".vale.ini", "[[a-c]*.md]\n  BasedOnStyles = Vale\n  TokenIgnores = (\"a\":b)\n"),
         (".perlcriticrc", "[-Documentation::PodSpelling]\n[Perl::X]\n    stop_words = a b\n"),
     ] {

@@ -47,6 +47,19 @@ const OPENCODE_GO: &str = "opencode-ai/opencode, README";
 
 const CLINE: &str = "Cline, \"Hooks\"";
 
+const SERENA: &str = "Serena, src/serena/resources/project.template.yml";
+
+const SERENA_EFFECT: &str = "runs its `activation_command`, and language servers that it names";
+
+const SERENA_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::SERENA))];
+
+const BACKLOG: &str = "Backlog.md, \"Configuration\"";
+
+const BACKLOG_EFFECT: &str =
+    "runs what it names when a task changes or is edited; its commands write it, so it stays writable";
+
+const BACKLOG_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::BACKLOG))];
+
 pub(super) const ROWS: &[ProtectRow] = &[
     read_only("fastagent.config.yaml", "fast-agent", FAST_AGENT, FAST_AGENT_DOCS, RUN),
     read_only("fastagent.config.yml", "fast-agent", FAST_AGENT, FAST_AGENT_DOCS, RUN),
@@ -199,6 +212,37 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ".aider.model.metadata.json", "aider", "takes the provider of a model from it",
         "aider, \"Advanced model settings\"", NO_JSON,
     ),
+    read_only(".serena/project.yml", "Serena", SERENA_EFFECT, SERENA, SERENA_FILES),
+    read_only(".serena/project.local.yml", "Serena", SERENA_EFFECT, SERENA, SERENA_FILES),
+    classified(
+        ".taskmaster/config.json",
+        "Task Master",
+        "sends keys and prompts to the server that it names; its commands write it, so it stays writable",
+        "Task Master, \"Configuration\"",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::TASK_MASTER))],
+    ),
+    read_only(
+        ".playwright/cli.config.json",
+        "playwright-cli, which agents on the host call",
+        "runs the browser, and loads the scripts, that it names",
+        "Playwright CLI, \"Configuration file\"",
+        RUN,
+    ),
+    read_only(
+        "agent-browser.json",
+        "agent-browser, which agents on the host call",
+        "runs the browser that it names",
+        "agent-browser, \"Configuration\"",
+        RUN,
+    ),
+    classified("backlog/config.yml", "Backlog.md", BACKLOG_EFFECT, BACKLOG, BACKLOG_FILES),
+    classified(".backlog/config.yml", "Backlog.md", BACKLOG_EFFECT, BACKLOG, BACKLOG_FILES),
+    classified("backlog.config.yml", "Backlog.md", BACKLOG_EFFECT, BACKLOG, BACKLOG_FILES),
+    read_only(
+        ".specstory/cli/config.toml", "SpecStory", "runs the commands that it names",
+        "SpecStory, \"CLI configuration\"", RUN,
+    ),
+    read_only("repomix.config.*", "Repomix", "loads it", "Repomix, \"Configuration\"", RUN),
     read_only(
         ".github/hooks",
         "GitHub Copilot",

@@ -133,6 +133,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".node-version", "fnm, nodenv, mise", "the same as `.nvmrc`", MISE_IDIOMATIC, VERSION),
     read_only(".java-version", "jenv, mise", "the same for Java", MISE_IDIOMATIC, VERSION),
     read_only(".ruby-version", "rbenv, RVM, mise", "the same for Ruby", MISE_IDIOMATIC, VERSION),
+    read_only(
+        ".ruby-gemset",
+        "rbenv-gemset, RVM",
+        "puts the programs of the gems that it names first, which may be in the project",
+        "rbenv-gemset, README; RVM, \"Project files\"",
+        VERSION,
+    ),
     read_only(".go-version", "goenv, mise", "the same for Go", MISE_IDIOMATIC, VERSION),
     read_only(".bun-version", "mise", "the same for Bun", MISE_IDIOMATIC, VERSION),
     read_only(".deno-version", "mise", "the same for Deno", MISE_IDIOMATIC, VERSION),

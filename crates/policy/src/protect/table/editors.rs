@@ -97,6 +97,13 @@ const fn compile_flags(path: &'static str, program: &'static str, source: &'stat
 }
 
 pub(super) const ROWS: &[ProtectRow] = &[
+    read_only(
+        ".lite_project.lua",
+        "Lite XL",
+        "runs it as Lua when it opens the directory",
+        "Lite XL, data/core/init.lua, `core.load_project_module`",
+        RUN,
+    ),
     compile_commands("compile_commands.json"),
     compile_commands("build/compile_commands.json"),
     compile_commands("build/Debug/compile_commands.json"),

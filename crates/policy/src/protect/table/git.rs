@@ -32,6 +32,12 @@ const LAZYGIT_EFFECT: &str = "runs pagers, editors and custom commands that it n
 
 const GITGUARDIAN: &str = "sends its key, and what is committed, to the server that it names";
 
+const GIT_TOWN: &str = "Git Town, \"Configuration file\" and \"browser\"";
+
+const GIT_TOWN_EFFECT: &str = "runs the browser that it names, to show a page";
+
+const GIT_TOWN_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::GIT_TOWN))];
+
 pub(super) const ROWS: &[ProtectRow] = &[
     classified(
         ".git/annex/journal/remote.log",
@@ -255,6 +261,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("commitlint.config.*", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
     read_only(".czrc", "commitizen, in its hook too", "loads the adapter that it names", CZ, RUN),
     read_only(".cz-config.*", "cz-customizable, by commitizen", "loads it", "cz-customizable, README", RUN),
+    read_only("cz.config.*", "czg", "loads it", "cz-git, \"Config\"", RUN),
+    read_only("changelog.config.*", "git-cz", "loads it", "git-cz, README", RUN),
+    read_only("git-town.toml", "Git Town", GIT_TOWN_EFFECT, GIT_TOWN, GIT_TOWN_FILES),
+    read_only(".git-town.toml", "Git Town", GIT_TOWN_EFFECT, GIT_TOWN, GIT_TOWN_FILES),
+    read_only(".git-branches.toml", "Git Town", GIT_TOWN_EFFECT, GIT_TOWN, GIT_TOWN_FILES),
     read_only(".cz.json", "commitizen, of Node.js and Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),
     read_only("cz.json", "commitizen of Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),
     read_only(".cz.toml", "commitizen of Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),

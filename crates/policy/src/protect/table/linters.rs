@@ -44,6 +44,36 @@ const NEOCMAKE: &str = "neocmakelsp, README";
 
 const NEOCMAKE_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::NEOCMAKE))];
 
+const GDTOOLKIT: &str = "gdlint and gdformat, in hooks too";
+
+const GDTOOLKIT_EFFECT: &str = "makes the objects of Python that tags in it name";
+
+const GDTOOLKIT_DOCS: &str = "gdtoolkit, gdtoolkit/linter/__main__.py; PyYAML, \"yaml.Loader\"";
+
+const GDTOOLKIT_FILES: FileRules =
+    &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::GDTOOLKIT))];
+
+const LOADS_RULES: &str = "loads the rules that it names";
+
+const CFN_LINT: &str = "cfn-lint, \"Config File\"";
+
+const CFN_LINT_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::CFN_LINT))];
+
+const PYMARKDOWN: &str = "PyMarkdown, \"Plugins\"";
+
+const FIXIT: &str = "Fixit, \"Configuration\"";
+
+const FIXIT_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::FIXIT))];
+
+const LATEXINDENT: &str = "latexindent with `-l -r`, as editors may call it";
+
+const LATEXINDENT_EFFECT: &str = "runs substitutions as Perl";
+
+const LATEXINDENT_DOCS: &str = "latexindent.pl, \"The replacements field\"";
+
+const LATEXINDENT_FILES: FileRules =
+    &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::LATEXINDENT))];
+
 pub(super) const ROWS: &[ProtectRow] = &[
     classified(
         ".secrets.baseline",
@@ -173,9 +203,83 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".importlinter",
         "lint-imports, in its hook too",
-        "loads the types of contracts that it names",
-        "Import Linter, \"Custom contract types\"",
-        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::IMPORT_LINTER))],
+        "imports the packages that it names, and the types of contracts",
+        "Import Linter, \"Top level configuration\" and \"Custom contract types\"",
+        RUN,
+    ),
+    read_only("gdlintrc", GDTOOLKIT, GDTOOLKIT_EFFECT, GDTOOLKIT_DOCS, GDTOOLKIT_FILES),
+    read_only(".gdlintrc", GDTOOLKIT, GDTOOLKIT_EFFECT, GDTOOLKIT_DOCS, GDTOOLKIT_FILES),
+    read_only("gdformatrc", GDTOOLKIT, GDTOOLKIT_EFFECT, GDTOOLKIT_DOCS, GDTOOLKIT_FILES),
+    read_only(".gdformatrc", GDTOOLKIT, GDTOOLKIT_EFFECT, GDTOOLKIT_DOCS, GDTOOLKIT_FILES),
+    read_only(".cfnlintrc", "cfn-lint, in its hook too", LOADS_RULES, CFN_LINT, CFN_LINT_FILES),
+    read_only(".cfnlintrc.yaml", "cfn-lint, in its hook too", LOADS_RULES, CFN_LINT, CFN_LINT_FILES),
+    read_only(".cfnlintrc.yml", "cfn-lint, in its hook too", LOADS_RULES, CFN_LINT, CFN_LINT_FILES),
+    read_only(
+        ".pymarkdown",
+        "PyMarkdown, in its hook too",
+        "loads the plugins that it names",
+        PYMARKDOWN,
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::PYMARKDOWN))],
+    ),
+    read_only(
+        ".pymarkdown.yaml", "PyMarkdown, in its hook too", "the same as `.pymarkdown`", PYMARKDOWN, RUN,
+    ),
+    read_only(".pymarkdown.yml", "PyMarkdown, in its hook too", "the same as `.pymarkdown`", PYMARKDOWN, RUN),
+    read_only(
+        "robocop.toml",
+        "robocop, in its hook and in editors",
+        LOADS_RULES,
+        "Robocop, \"Configuration\"",
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::ROBOCOP))],
+    ),
+    read_only(
+        "robot.toml",
+        "robocop, and RobotCode in editors",
+        "loads the rules, listeners and modifiers that it names",
+        "Robocop, \"Configuration\"; RobotCode, \"Configuration\"",
+        RUN,
+    ),
+    read_only("fixit.toml", "fixit, in its hook and in editors", LOADS_RULES, FIXIT, FIXIT_FILES),
+    read_only(".fixit.toml", "fixit, in its hook and in editors", LOADS_RULES, FIXIT, FIXIT_FILES),
+    read_only(
+        ".mdlrc",
+        "mdl, in its hook too",
+        "runs it, and the style that it names, as Ruby",
+        "markdownlint (mdl), \"Configuration\"",
+        RUN,
+    ),
+    read_only(
+        ".puppet-lint.rc",
+        "puppet-lint, in editors too",
+        "takes arguments from it, of which `--load` runs Ruby",
+        "puppet-lint, README",
+        RUN,
+    ),
+    read_only(
+        ".pyre_configuration", "pyre, in editors too", "runs the `binary` that it names",
+        "Pyre, \"Configuration\"", RUN,
+    ),
+    read_only(
+        ".pyre_configuration.local", "pyre, in editors too", "the same as `.pyre_configuration`",
+        "Pyre, \"Configuration\"", RUN,
+    ),
+    read_only(
+        ".yardopts",
+        "yard",
+        "takes arguments from it, of which `-e` loads a file of Ruby, also where it only counts",
+        "YARD, \"Getting Started\", .yardopts",
+        RUN,
+    ),
+    read_only("latexindent.yaml", LATEXINDENT, LATEXINDENT_EFFECT, LATEXINDENT_DOCS, LATEXINDENT_FILES),
+    read_only(".latexindent.yaml", LATEXINDENT, LATEXINDENT_EFFECT, LATEXINDENT_DOCS, LATEXINDENT_FILES),
+    read_only("localSettings.yaml", LATEXINDENT, LATEXINDENT_EFFECT, LATEXINDENT_DOCS, LATEXINDENT_FILES),
+    read_only(".localSettings.yaml", LATEXINDENT, LATEXINDENT_EFFECT, LATEXINDENT_DOCS, LATEXINDENT_FILES),
+    read_only(
+        "lychee.toml",
+        "lychee, in its hook too",
+        "runs the preprocessor that it names",
+        "lychee, \"Preprocessing\"",
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::LYCHEE))],
     ),
     read_only(".erb_linters", "erb_lint, in editors too", "loads each `.rb` in it", "erb_lint, README", RUN),
     read_only(

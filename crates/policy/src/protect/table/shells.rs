@@ -178,6 +178,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(
+        ".ugrep",
+        "ug",
+        "takes arguments from it, of which `--filter` and `--pager` run a program",
+        "ugrep(1), CONFIGURATION FILE",
+        RUN,
+    ),
+    read_only(
         ".ledgerrc",
         "ledger",
         "takes options from it, of which some run a program (`--pager`) or write to any file (`--output`)",

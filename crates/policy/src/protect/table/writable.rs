@@ -16,7 +16,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     writable(
         "Makefile",
-        "make, and bash when it completes a target (TAB)",
+        "make, and bash and fish when they complete a target (TAB)",
         "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`, `cliff.toml` for git-cliff, and a `*.Rproj` when RStudio builds the project",
     ),
     writable(
@@ -54,14 +54,30 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(".pnp.cjs", "yarn, node, editors", "all of it, where yarn installs without `node_modules`"),
     writable(
         "build.gradle",
-        "gradle",
+        "gradle, and the prompts spaceship (by default) and oh-my-posh, which run `gradlew` to show a version",
         "at each build, and when an editor imports the project; so do `settings.gradle`, `gradle.properties`, `gradlew`, \
          `gradle/wrapper` and `.gradle`",
     ),
     writable(
+        "pom.xml",
+        "mvn, editors that import the project, and the prompts spaceship (by default) and oh-my-posh, which run `mvnw`",
+        "plugins and extensions that it names; so do `.mvn` and all of `mvnw`",
+    ),
+    writable(
+        "stack.yaml",
+        "stack, editors that open the project, and the prompt powerlevel10k with its segment `haskell_stack`",
+        "programs that it names (`with-hpack`), and those of the packages; so does `package.yaml`",
+    ),
+    writable("Rakefile", "rake, and zsh when it completes a task (TAB)", "all of it"),
+    writable(
+        "json.py",
+        "fish when it completes `npm run` (TAB), and programs of Python that are started in this directory with `-c` or `-m`",
+        "all of it",
+    ),
+    writable(
         "build.sbt",
         "sbt, and editors that import the project",
-        "all of it; so do `project`, `.sbtopts`, `.jvmopts`, `pom.xml`, `mvnw`, `.scalafix.conf`, \
+        "all of it; so do `project`, `.sbtopts`, `.jvmopts`, `.scalafix.conf`, \
          `.bloop`",
     ),
     writable(

@@ -144,8 +144,9 @@ pub(crate) const SYFT: &Keys = &Keys::Only(&[
 /// other files.
 pub(crate) const TERRAFORM_DOCS: &Keys = &Keys::Only(&[
     (Text, &["formatter", "sections", "settings", "sort", "version"]),
-    (Pattern, &["footer-from", "header-from"]),
-    (Is(""), &["content"]),
+    // Of others it would show the content.
+    (Is("main.tf"), &["header-from"]),
+    (Is(""), &["content", "footer-from"]),
     (
         Lines(&[
             "file: README.md", "file: \"README.md\"", "file: ./README.md", "file: \"\"", "mode: inject",
@@ -166,8 +167,41 @@ pub(crate) const TRIVY: &Keys =
         &["debug", "exit-code", "format", "ignore-unfixed", "list-all-pkgs", "quiet", "severity", "timeout"],
     )]);
 
-/// Import Linter, "Custom contract types": classes that it loads.
-pub(crate) const IMPORT_LINTER: &Keys = &Keys::AllBut(&["contract_types"]);
+/// gdtoolkit, `gdtoolkit/linter/__main__.py`: every setting, if it has no tag, of which some make anything in Python.
+pub(crate) const GDTOOLKIT: &Keys = &Keys::AllBut(&[]);
+
+/// cfn-lint, "Config file": neither the rules nor the files that it loads.
+pub(crate) const CFN_LINT: &Keys =
+    &Keys::AllBut(&["append_rules", "custom_rules", "override_spec", "registry_schemas"]);
+
+/// `PyMarkdown`, "Plugins": no plugins of the project.
+pub(crate) const PYMARKDOWN: &Keys = &Keys::AllBut(&["additional_paths"]);
+
+/// Robocop, "Configuration": no rules and formatters of the project, and no other configuration.
+pub(crate) const ROBOCOP: &Keys = &Keys::AllBut(&["custom_formatters", "custom_rules", "extends"]);
+
+/// Fixit, "Configuration": without the rules that it loads.
+pub(crate) const FIXIT: &Keys = &Keys::AllBut(&["disable", "enable", "enable-root-import", "overrides"]);
+
+/// latexindent.pl, "The replacements field": substitutions in Perl.
+pub(crate) const LATEXINDENT: &Keys = &Keys::AllBut(&["replacements"]);
+
+/// lychee, "Preprocessing": without the program that it runs.
+pub(crate) const LYCHEE: &Keys = &Keys::AllBut(&["preprocess"]);
+
+/// Git Town, "browser": the program that opens a page.
+pub(crate) const GIT_TOWN: &Keys = &Keys::AllBut(&["browser"]);
+
+/// Backlog.md, "Configuration": without what it runs.
+pub(crate) const BACKLOG: &Keys =
+    &Keys::AllBut(&["defaultEditor", "default_editor", "onStatusChange", "on_status_change"]);
+
+/// Serena, project.template.yml: neither what it runs nor the programs of language servers.
+pub(crate) const SERENA: &Keys = &Keys::AllBut(&["activation_command", "ls_specific_settings"]);
+
+/// Task Master, "Configuration": no server.
+pub(crate) const TASK_MASTER: &Keys =
+    &Keys::AllBut(&["azureBaseURL", "baseURL", "bedrockBaseURL", "endpoint", "ollamaBaseURL"]);
 
 /// perlcritic, "CONFIGURATION": the pager and the spelling checker that it runs, and the settings of perltidy, which writes to a file
 /// that they name.
