@@ -1,7 +1,7 @@
 //! Repositories in directories that the walk does not enter at the start: the last look finds them, because git enters them
 //! as soon as an index lists them.
 
-use super::git_data::{OBEYED, committed, git};
+use super::git_data::{OBEYED, committed, committed_in, git};
 use super::*;
 
 /// Places that the walk does not enter.
@@ -49,7 +49,8 @@ fn a_repository_that_an_index_lists_later_is_found_in_the_last_look() {
 
 #[test]
 fn ordinary_repositories_beyond_the_bound_are_no_news() {
-    let (boundary, _) = committed();
+    let Some(boundary) = Boundary::on_disk("ordinary repositories beyond the bound") else { return };
+    let (boundary, _) = committed_in(boundary);
     let host = &boundary.host;
     // The owner's, with hooks and more, in which an agent works.
     for place in ["node_modules/old", "a/b/c/d/old"] {
@@ -115,7 +116,7 @@ fn what_an_earlier_run_left_in_parts_is_found_when_they_are_put_together() {
         assert_eq!(last(&boundary, &baseline), first, "{parts:?}");
     }
     // And what lacks more, in the next one.
-    let boundary = Boundary::new();
+    let Some(boundary) = Boundary::on_disk("parts that a later run puts together") else { return };
     boundary.write(&format!("{n}/s/config"), OBEYED).directory(&format!("{n}/s/refs"));
     boundary.write(&format!("{n}/t/config"), OBEYED).directory(&format!("{n}/parts/objects"));
     boundary.directory(&format!("{n}/parts/refs")).write(&format!("{n}/hooks/post-checkout"), "evil");

@@ -32,7 +32,10 @@ pub(crate) fn served(source: &Path) -> String {
 
 /// A boundary that is a repository with one commit, and a file beside it that is none of the agent's business.
 pub(crate) fn committed() -> (Boundary, PathBuf) {
-    let boundary = Boundary::new();
+    committed_in(Boundary::new())
+}
+
+pub(crate) fn committed_in(boundary: Boundary) -> (Boundary, PathBuf) {
     let outside = boundary.host.with_file_name("outside");
     fs::write(&outside, "the user's own\n").unwrap();
     git(&boundary.host, &["init", "-q", "-b", "main", "."]);
