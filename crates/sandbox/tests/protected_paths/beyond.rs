@@ -1,7 +1,7 @@
 //! Repositories in directories that the walk does not enter at the start: the last look finds them, because git enters them
 //! as soon as an index lists them.
 
-use super::git_data::{OBEYED, committed, committed_in, git};
+use super::repositories::{OBEYED, committed, committed_in, git};
 use super::*;
 
 /// Places that the walk does not enter.

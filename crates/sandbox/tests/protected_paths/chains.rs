@@ -1,6 +1,6 @@
 //! Links on the way to what programs obey, in the middle of a chain of them, and what takes their place although it is older than the run.
 
-use super::git_data::{committed, git, move_all};
+use super::repositories::{committed, git, move_all};
 use super::*;
 
 const TASKS: &str = r#"{"tasks":[{"command":"evil","runOptions":{"runOn":"folderOpen"}}]}"#;

@@ -4,7 +4,7 @@ use policy::plan::{OnReplaced, Protect};
 use sandbox::boundary::detect::finding::lines;
 use std::borrow::Cow;
 
-use super::git_data::{git, served};
+use super::repositories::{git, served};
 use super::*;
 
 #[test]

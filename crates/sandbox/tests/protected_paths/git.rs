@@ -350,7 +350,7 @@ fn a_change_that_an_index_hides_is_reported() {
 fn nothing_in_proc_may_become_something() {
     // Beyond the largest number of a process, so that there is none.
     for (base, is_found) in [("/nothing-is-here", false), ("/proc/4194999/cwd", true), ("/sys/none", true)] {
-        let (boundary, _) = git_data::committed();
+        let (boundary, _) = repositories::committed();
         let baseline = boundary.baseline();
         boundary.bare(&format!("{}/.git/modules/x", &base[1..]));
         boundary.bare(".git/modules/x").write("sub/.git", &format!("gitdir: {base}/.git/modules/x\n"));

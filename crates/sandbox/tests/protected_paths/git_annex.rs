@@ -1,6 +1,6 @@
 //! What lies among the objects of git-annex, and links that lead there: git-annex keeps the content of files there and nothing else.
 
-use super::git_data::{OBEYED, committed, committed_in, git};
+use super::repositories::{OBEYED, committed, committed_in, git};
 use super::*;
 use std::borrow::Cow;
 

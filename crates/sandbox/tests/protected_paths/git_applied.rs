@@ -4,7 +4,7 @@ use std::process::Command;
 
 use policy::classify::FileFormat;
 
-use super::git_data::{committed, git, move_all};
+use super::repositories::{committed, git, move_all};
 use super::*;
 
 /// A repository with a hook that the work tree has, which is protected by being listed.

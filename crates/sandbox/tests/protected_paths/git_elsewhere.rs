@@ -1,7 +1,7 @@
 //! What leads git elsewhere where its data say nothing that is new: directories that a later run finds read-only, links that come to lie on
 //! the way, and what git has cached. Git itself is run first, to show what it does with it.
 
-use super::git_data::{committed, git, move_all};
+use super::repositories::{committed, git, move_all};
 use super::*;
 
 /// The next run finds these directories read-only, with all that is in them, so nobody would look at it again.

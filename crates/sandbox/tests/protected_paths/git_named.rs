@@ -1,6 +1,6 @@
 //! What files of git's data name: work trees, other files of git's, and repositories. Git itself is run first, to show what it does with it.
 
-use super::git_data::{committed, git, move_all};
+use super::repositories::{committed, git, move_all};
 use super::*;
 
 /// The paths of what was moved aside.

@@ -1,7 +1,7 @@
 //! What git obeys of its own data besides configurations and hooks: references, lines that hide files, and names. Git itself is run
 //! first, to show what it does with it.
 
-use super::git_data::{OBEYED, committed, git, move_all};
+use super::repositories::{OBEYED, committed, git, move_all};
 use super::*;
 
 /// Makes a bare repository whose hook leaves a trace, and returns the hook.

@@ -1,7 +1,7 @@
 //! What git runs, reads and writes because of settings in a repository that the agent has made. Git itself is run first, to show
 //! what it does with them.
 
-use super::git_data::{committed, git, move_all};
+use super::repositories::{committed, git, move_all};
 use super::*;
 
 /// What an agent does in a new repository `sub`, what the owner does then, and how it is seen that this was an attack.

@@ -1,7 +1,8 @@
 //! What an index holds for protected paths: git writes it there as soon as somebody throws changes away. Git itself is run first, to
 //! show that it does.
 
-use super::git_data::{committed, git, index, move_all};
+use super::git_data::index;
+use super::repositories::{committed, git, move_all};
 use super::*;
 
 /// A repository with hooks in its work tree, and a setting of an editor, all of it committed.

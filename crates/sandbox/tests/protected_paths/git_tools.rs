@@ -1,6 +1,6 @@
 //! Programs that tools keep among git's data: filters that a configuration finds by a command, and servers.
 
-use super::git_data::{committed, git, move_all};
+use super::repositories::{committed, git, move_all};
 use super::*;
 
 /// A script that makes a file of this name in the directory in which it is run.

@@ -1,6 +1,6 @@
 //! Linked work trees: what git takes for theirs, and writes to or empties.
 
-use super::git_data::*;
+use super::repositories::*;
 use super::*;
 
 #[test]

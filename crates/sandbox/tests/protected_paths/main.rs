@@ -1,5 +1,6 @@
 //! The walk, the mounts that follow from it, and the detection, on real trees.
 #![expect(clippy::unwrap_used, reason = "what a helper cannot do fails the test that asked for it")]
+#![expect(clippy::print_stdout, reason = "what was not run is said")]
 
 mod beyond;
 mod chains;
@@ -23,6 +24,7 @@ mod nested;
 mod origin;
 mod outside;
 mod quarantine;
+mod repositories;
 mod walk;
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! What lies out of the boundary and git obeys there: nobody inside can change it, and what it leads to in the boundary is protected.
 
-use super::git_data::{committed, git};
+use super::repositories::{committed, git};
 use super::*;
 
 type Case = (&'static str, fn(&Boundary, &Path));

@@ -155,7 +155,7 @@ fn while_the_agent_swaps_directories_and_links_nothing_outside_is_touched() {
 
 #[test]
 fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
-    use super::git_data::{OBEYED, committed, git};
+    use super::repositories::{OBEYED, committed, git};
 
     let (boundary, _) = committed();
     let outside = boundary.host.with_file_name("another");
@@ -211,9 +211,9 @@ fn a_name_as_long_as_any_is_moved_too() {
         let baseline = boundary.baseline();
         let name = format!(".{}", "a".repeat(length - 1));
         boundary.directory(&name);
-        git_data::git(&boundary.host.join(&name), &["init", "-q", "."]);
-        fs::write(boundary.host.join(&name).join(".git/config"), git_data::OBEYED).unwrap();
-        let found = git_data::move_all(&boundary, &baseline);
+        repositories::git(&boundary.host.join(&name), &["init", "-q", "."]);
+        fs::write(boundary.host.join(&name).join(".git/config"), repositories::OBEYED).unwrap();
+        let found = repositories::move_all(&boundary, &baseline);
         assert!(!found.is_empty(), "{length}");
         assert!(!boundary.host.join(&name).join(".git/config").exists(), "{length}: {found:?}");
         assert_eq!(boundary.compare(&baseline), [], "{length}: and it is not found again");
@@ -223,6 +223,6 @@ fn a_name_as_long_as_any_is_moved_too() {
     let baseline = boundary.baseline();
     let name = format!(".mise.{}.toml", "a".repeat(244));
     boundary.write(&name, "evil").write(QUARANTINE, "in the way");
-    let _ = git_data::move_all(&boundary, &baseline);
+    let _ = repositories::move_all(&boundary, &baseline);
     assert!(!boundary.host.join(&name).exists());
 }
