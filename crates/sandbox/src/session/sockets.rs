@@ -41,8 +41,14 @@ const TURNS: usize = 16;
 /// again.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Adds to a report which sockets of the host the agent reaches, and whether it may start children.
-pub(crate) fn complete(plan: &Plan, report: &mut Report) {
+/// Adds to a report which sockets of the host the agent reaches, whether it may start children, and how many of its streams are sockets.
+pub(crate) fn complete(plan: &Plan, streams: usize, report: &mut Report) {
+    if let Some(line) = report.0.iter_mut().find(|line| line.layer == Layer::Net && streams > 0) {
+        line.reason = format!(
+            "{}; {streams} of its streams are sockets of the host's network, through which its interfaces can be listed",
+            line.reason
+        );
+    }
     let sockets = &plan.sockets;
     let line = report.0.iter_mut().find(|line| line.layer == Layer::Sockets);
     let Some(line) = line else { return };

@@ -209,6 +209,12 @@ impl Streams {
         [0, 1, 2].map(|at| self.inside[at].as_fd())
     }
 
+    /// Counts the sockets that are handed over: each keeps the network of whoever made it, see [`check_stream`].
+    pub(crate) fn sockets(&self) -> usize {
+        let all = self.inside.iter().map(AsFd::as_fd);
+        all.filter(|stream| matches!(check_stream(stream), Ok(StreamKind::Socket))).count()
+    }
+
     /// Returns what is passed besides.
     pub(crate) fn passed(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.inside.iter().skip(3).map(AsFd::as_fd)

@@ -55,6 +55,36 @@ fn a_reader_that_goes_early_ends_the_writer() {
     }
 }
 
+/// Lists the interfaces of the network that a socket is of (`SIOCGIFCONF`, netdevice(7)), by standard input.
+const INTERFACES: &str = "
+import array, fcntl, struct
+names = array.array('B', bytes(40 * 64))
+asked = struct.pack('iP', len(names), names.buffer_info()[0])
+length = struct.unpack('iP', fcntl.ioctl(0, 0x8912, asked))[0]
+print(length // 40)
+";
+
+#[test]
+fn a_socket_as_a_stream_is_of_the_network_of_the_host_and_the_report_says_so() {
+    for caller in callers("sockets as streams") {
+        let place = Place::new(caller);
+        let run = |input: Stdio| {
+            let output =
+                place.inside(&["--report"], &["python3", "-c", INTERFACES]).stdin(input).output().unwrap();
+            (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (shows, said) = run(std::os::fd::OwnedFd::from(ours).into());
+        assert!(
+            shows && said.contains("1 of its streams are sockets of the host's network"),
+            "by {caller:?}: {said}"
+        );
+        // The control: other streams are of no network.
+        let (shows, said) = run(Stdio::null());
+        assert!(!shows && !said.contains("sockets of the host's network"), "by {caller:?}: {said}");
+    }
+}
+
 #[test]
 fn closed_streams_are_no_hole() {
     for caller in callers("closed streams") {

@@ -81,7 +81,9 @@ impl fmt::Display for Finding {
             FindingOrigin::Created => {}
             FindingOrigin::Replaced => f.write_str("; it is not what was there at the start")?,
             FindingOrigin::Earlier => {
-                f.write_str("; it was there at the start, and may have been changed while the sandbox ran: review it")?;
+                f.write_str(
+                    "; it was there at the start, and may have been changed while the sandbox ran: review it",
+                )?;
             }
         }
         if let Some(aside) = &self.aside {

@@ -133,6 +133,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         base.refuse_unfit(wanted, &id)?;
     }
 
+    let handed = streams.sockets();
     let complete = |report: &mut Report| {
         report.add(user.report());
         report.add(Finding {
@@ -141,7 +142,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
             reason: "each tmpfs is bounded by tmp_size; space in shared directories is not".into(),
         });
         boundaries.complete(report);
-        sockets::complete(plan, report);
+        sockets::complete(plan, handed, report);
         if stay.is_some() {
             staying::complete(plan, report);
         }

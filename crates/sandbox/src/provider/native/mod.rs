@@ -127,10 +127,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         .complete(plan, trees, boundaries.mounts(), toolchains)
         .map_err(StartError::step("planning the mounts"))?;
 
+    let handed = streams.sockets();
     let complete = |report: &mut Report| {
         limits.complete(report);
         boundaries.complete(report);
-        sockets::complete(plan, report);
+        sockets::complete(plan, handed, report);
         groups(plan, report);
         if stay.is_some() {
             staying::complete(plan, report);
