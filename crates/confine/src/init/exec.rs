@@ -226,10 +226,14 @@ impl Running {
                     or_end(reap::signal_descendants(rustix::process::Signal::TERM));
                     self.deadline = Deadline::Killed(Instant::now() + GRACE);
                 }
-                Deadline::Killed(at) | Deadline::KilledAgain(at) if at <= Instant::now() => {
+                Deadline::Killed(at) if at <= Instant::now() => {
                     self.deadline = Deadline::None;
                     self.kill();
                     more = true;
+                }
+                Deadline::KilledAgain(at) if at <= Instant::now() => {
+                    self.deadline = Deadline::None;
+                    self.again_unless(or_end(reap::kill_descendants_again()));
                 }
                 Deadline::None | Deadline::At(_) | Deadline::Killed(_) | Deadline::KilledAgain(_) => {}
             }
@@ -293,7 +297,11 @@ impl Running {
 
     /// Kills everything, again later if that takes longer.
     fn kill(&mut self) {
-        if or_end(reap::kill_descendants()) == Killed::NotYet {
+        self.again_unless(or_end(reap::kill_descendants()));
+    }
+
+    fn again_unless(&mut self, killed: Killed) {
+        if killed == Killed::NotYet {
             self.deadline = Deadline::KilledAgain(Instant::now() + GRACE);
         }
     }

@@ -76,19 +76,29 @@ pub enum Killed {
     NotYet,
 }
 
-/// Kills the children of this process, their children and so on, and waits until they have ended. For a subreaper: who loses
-/// its parent below is a child of this process then, whatever session it has made for itself. They are not collected.
+/// Kills the children of this process, their children and so on, and waits until they have ended, for two seconds at most. For a
+/// subreaper: who loses its parent below is a child of this process then, whatever session it has made for itself. They are not collected.
 ///
 /// # Errors
 ///
 /// It cannot be seen which they are, so some may live on.
 pub fn kill_descendants() -> io::Result<Killed> {
-    kill_descendants_except(&[])
+    kill_within(&[], DYING)
 }
 
 /// Does the same, but for these children and what is below them.
 pub(crate) fn kill_descendants_except(kept: &[i32]) -> io::Result<Killed> {
-    let until = Instant::now() + DYING;
+    kill_within(kept, DYING)
+}
+
+/// Does the same once more for what has not ended, without waiting for it.
+pub(crate) fn kill_descendants_again() -> io::Result<Killed> {
+    kill_within(&[], Duration::ZERO)
+}
+
+fn kill_within(kept: &[i32], dying: Duration) -> io::Result<Killed> {
+    let until = Instant::now() + dying;
+    let mut pause = Duration::ZERO;
     loop {
         let living = descendants(kept)?;
         for pid in &living {
@@ -101,8 +111,9 @@ pub(crate) fn kill_descendants_except(kept: &[i32]) -> io::Result<Killed> {
         if Instant::now() >= until {
             return Ok(Killed::NotYet);
         }
-        // What was being made just then is found the next time round.
-        std::thread::yield_now();
+        // What was being made just then is found the next time round. What takes long to end is asked less and less often.
+        std::thread::sleep(pause);
+        pause = (pause * 2).clamp(Duration::from_micros(100), Duration::from_millis(100));
     }
 }
 

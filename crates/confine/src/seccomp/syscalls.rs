@@ -359,7 +359,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         otherwise: REFUSED,
     },
     // The old asynchronous I/O: all users of the machine share one number of its contexts (`fs.aio-max-nr`), so an agent could take it from
-    // those who need it. Databases do without where the kernel has none.
+    // those who need it. Most databases do without where the kernel has none.
     refused(
         &[SYS_io_setup, SYS_io_destroy, SYS_io_submit, SYS_io_cancel, SYS_io_getevents, SYS_io_pgetevents],
         ENOSYS,
