@@ -263,6 +263,8 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "templates:\n- templates/**/*.yaml\nignore_checks:\n- W3005\n",
     ),
     (".cfnlintrc.yaml", ".cfnlintrc.yaml", "custom_rules: rules.txt\n", "regions: [us-east-1]\n"),
+    (".cfnlintrc", ".cfnlintrc", "output_file: ../../.bashrc\n", ""),
+    (".pymarkdown", ".pymarkdown", "{\"log\": {\"file\": \"../x\"}}", ""),
     (".cfnlintrc.yml", ".cfnlintrc.yml", "override_spec: x.json\n", "regions: [us-east-1]\n"),
     (
         ".pymarkdown",
@@ -272,8 +274,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     ),
     (".pymarkdown.yaml", ".pymarkdown.yaml", "plugins:\n  additional_paths: p.py\n", ""),
     (".pymarkdown.yml", ".pymarkdown.yml", "plugins:\n  additional_paths: p.py\n", ""),
-    ("robocop.toml", "robocop.toml", "[lint]\ncustom_rules = [\"r.py\"]\n", "[lint]\nselect = [\"DOC02\"]\n"),
-    ("robocop.toml", "robocop.toml", "extends = [\"evil\"]\n", "[format]\nspace_count = 4\n"),
+    ("robocop.toml", "robocop.toml", "[lint]\ncustom-rules = [\"r.py\"]\n", ""),
     ("robot.toml", "robot.toml", "python-path = [\".\"]\n", ""),
     (
         "fixit.toml", "fixit.toml", "[tool.fixit]\nenable = [\".rules\"]\n",

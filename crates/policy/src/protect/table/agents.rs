@@ -217,7 +217,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     classified(
         ".taskmaster/config.json",
         "Task Master",
-        "sends keys and prompts to the server that it names; its commands write it, so it stays writable",
+        "sends keys and prompts to the server, and starts the agents, that it names; its commands write it, so it stays writable",
         "Task Master, \"Configuration\"",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::TASK_MASTER))],
     ),

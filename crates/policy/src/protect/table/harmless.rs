@@ -15,7 +15,8 @@ pub(crate) enum Keys {
     /// name, `editor.*` whatever begins so, `[*]` a language of Visual Studio Code, and `/**` at the end all keys within, which are of
     /// the type of their values.
     Only(&'static [(ValueType, &'static [&'static str])]),
-    /// All pass but these, at any depth and without regard to case: what is in the file runs when a person says so.
+    /// All pass but these, at any depth and without regard to case: what is in the file runs when a person says so. Of YAML, only what has
+    /// no other keys within passes.
     AllBut(&'static [&'static str]),
 }
 

@@ -228,9 +228,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         "robocop.toml",
         "robocop, in its hook and in editors",
-        LOADS_RULES,
+        "loads the rules, reports and languages that it names",
         "Robocop, \"Configuration\"",
-        &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::ROBOCOP))],
+        RUN,
     ),
     read_only(
         "robot.toml",

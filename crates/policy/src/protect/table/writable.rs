@@ -68,6 +68,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "stack, editors that open the project, and the prompt powerlevel10k with its segment `haskell_stack`",
         "programs that it names (`with-hpack`), and those of the packages; so does `package.yaml`",
     ),
+    writable(
+        "backlog",
+        "Backlog.md, when the status of a task changes",
+        "the `onStatusChange` of a task, in `backlog/tasks` and beside",
+    ),
     writable("Rakefile", "rake, and zsh when it completes a task (TAB)", "all of it"),
     writable(
         "json.py",

@@ -170,15 +170,12 @@ pub(crate) const TRIVY: &Keys =
 /// gdtoolkit, `gdtoolkit/linter/__main__.py`: every setting, if it has no tag, of which some make anything in Python.
 pub(crate) const GDTOOLKIT: &Keys = &Keys::AllBut(&[]);
 
-/// cfn-lint, "Config file": neither the rules nor the files that it loads.
+/// cfn-lint, "Config file": neither the rules nor the files that it loads, and no file that it writes.
 pub(crate) const CFN_LINT: &Keys =
-    &Keys::AllBut(&["append_rules", "custom_rules", "override_spec", "registry_schemas"]);
+    &Keys::AllBut(&["append_rules", "custom_rules", "output_file", "override_spec", "registry_schemas"]);
 
-/// `PyMarkdown`, "Plugins": no plugins of the project.
-pub(crate) const PYMARKDOWN: &Keys = &Keys::AllBut(&["additional_paths"]);
-
-/// Robocop, "Configuration": no rules and formatters of the project, and no other configuration.
-pub(crate) const ROBOCOP: &Keys = &Keys::AllBut(&["custom_formatters", "custom_rules", "extends"]);
+/// `PyMarkdown`, "Plugins" and "Logging": no plugins of the project, and no file that it writes.
+pub(crate) const PYMARKDOWN: &Keys = &Keys::AllBut(&["additional_paths", "log"]);
 
 /// Fixit, "Configuration": without the rules that it loads.
 pub(crate) const FIXIT: &Keys = &Keys::AllBut(&["disable", "enable", "enable-root-import", "overrides"]);
@@ -186,8 +183,8 @@ pub(crate) const FIXIT: &Keys = &Keys::AllBut(&["disable", "enable", "enable-roo
 /// latexindent.pl, "The replacements field": substitutions in Perl.
 pub(crate) const LATEXINDENT: &Keys = &Keys::AllBut(&["replacements"]);
 
-/// lychee, "Preprocessing": without the program that it runs.
-pub(crate) const LYCHEE: &Keys = &Keys::AllBut(&["preprocess"]);
+/// lychee, "Preprocessing": without the program that it runs, and the files that it writes.
+pub(crate) const LYCHEE: &Keys = &Keys::AllBut(&["cookie_jar", "output", "preprocess"]);
 
 /// Git Town, "browser": the program that opens a page.
 pub(crate) const GIT_TOWN: &Keys = &Keys::AllBut(&["browser"]);
@@ -199,9 +196,11 @@ pub(crate) const BACKLOG: &Keys =
 /// Serena, project.template.yml: neither what it runs nor the programs of language servers.
 pub(crate) const SERENA: &Keys = &Keys::AllBut(&["activation_command", "ls_specific_settings"]);
 
-/// Task Master, "Configuration": no server.
-pub(crate) const TASK_MASTER: &Keys =
-    &Keys::AllBut(&["azureBaseURL", "baseURL", "bedrockBaseURL", "endpoint", "ollamaBaseURL"]);
+/// Task Master, "Configuration": no server, and none of the agents that it starts.
+pub(crate) const TASK_MASTER: &Keys = &Keys::AllBut(&[
+    "azureBaseURL", "baseURL", "bedrockBaseURL", "claudeCode", "codexCli", "endpoint", "grokCli",
+    "ollamaBaseURL",
+]);
 
 /// perlcritic, "CONFIGURATION": the pager and the spelling checker that it runs, and the settings of perltidy, which writes to a file
 /// that they name.
