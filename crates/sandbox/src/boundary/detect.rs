@@ -517,9 +517,11 @@ impl Baseline {
     }
 }
 
-/// Returns whether what is watched is the file that it was, with the same content. Where it could be written, its stamp alone may not say so.
+/// Returns whether what is watched is the file that it was, with the same content. A file that stays writable may have changed though its
+/// stamp is the same.
 fn is_surely_unchanged(root: BorrowedFd<'_>, entry: &Entry, one: &Watched<'_>, facts: &Facts) -> bool {
-    entry.is_unchanged(root, facts) && (!one.stays_writable() || !facts.is_file() || sees_stores(root))
+    let may_differ = || one.stays_writable() && facts.is_file() && entry.was_read() && !sees_stores(root);
+    entry.is_unchanged(root, facts) && !may_differ()
 }
 
 /// Returns the path or, where it cannot be examined, the nearest directory above it that can.

@@ -1,11 +1,11 @@
 //! Stamps: which file it was, and when it was last touched.
 //!
 //! A stamp says that nobody has changed a file by a call. A store through a shared mapping (mmap(2)) is none: most file systems of disks
-//! set the time of change when it is the first one to a page since that was written back, and others, such as tmpfs, never do.
+//! set the time of change when it is the first one to a page since that was written back, tmpfs never does, and others are not known to.
 
 use std::fs::File;
-use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{Read, Seek};
+use std::os::fd::AsFd;
 
 use policy::plan::FileId;
 use rustix::fs::{FileType, FsWord, Stat, fstatfs};
@@ -49,17 +49,14 @@ impl Stamp {
 pub(crate) struct UnstampedContent(String);
 
 impl UnstampedContent {
-    /// Reads up to so many bytes of a file; `None` where its file system sees stores.
-    ///
-    /// Moves the position in the file, which is to be at its beginning, back to there.
-    pub(crate) fn of(file: &OwnedFd, longest: u64) -> Option<Self> {
+    /// Reads up to so many bytes of a file from its beginning; `None` where its file system sees stores.
+    pub(crate) fn of(mut file: &File, longest: u64) -> Option<Self> {
         if sees_stores(file) {
             return None;
         }
-        // What cannot be read is as empty for whoever compares it later.
         let mut content = Vec::new();
-        let _ = file.try_clone().map(|copy| File::from(copy).take(longest).read_to_end(&mut content));
-        let _ = rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0));
+        // What cannot be read is empty for whoever compares it, both times.
+        let _ = file.rewind().and_then(|()| file.take(longest).read_to_end(&mut content));
         Some(Self(format!("{:x}", Sha256::digest(content))))
     }
 }

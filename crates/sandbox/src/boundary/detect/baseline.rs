@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
+use policy::classify::Reason;
 use policy::plan::FileId;
 use policy::text::json_bytes;
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,11 @@ impl Entry {
     pub(super) fn is_unchanged(&self, root: BorrowedFd<'_>, facts: &Facts) -> bool {
         let stat = beneath::stat(root, &self.path);
         stat.is_ok_and(|stat| self.stamp == Stamp::of(&stat)) && self.btime == facts.btime
+    }
+
+    /// Returns whether its content was classified: there is an end to what is.
+    pub(super) fn was_read(&self) -> bool {
+        !self.known.iter().any(|known| matches!(known.reason, Reason::Hidden | Reason::TooLarge { .. }))
     }
 
     /// Returns whether it may be the file that it was.

@@ -13,6 +13,7 @@ use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, StatxFlags};
 
 use crate::host::beneath;
+use crate::host::stamp::sees_stores;
 
 /// What is known of a place at the start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -124,6 +125,12 @@ impl Facts {
     pub(crate) fn is_changed(&self, start: Time) -> bool {
         self.changed >= start
     }
+}
+
+/// Returns when a file was made, where that tells it from another one that is given its number: overlayfs changes the time when it copies
+/// a file up, and the numbers of tmpfs are given once.
+pub(crate) fn born(root: BorrowedFd<'_>, path: &Path) -> Option<Time> {
+    Facts::at(root, path).filter(|_| sees_stores(root))?.btime
 }
 
 #[cfg(test)]

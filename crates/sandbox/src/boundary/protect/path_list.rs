@@ -3,8 +3,9 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -109,56 +110,48 @@ impl PathList {
         let kind = ListKind::of(in_git)?;
         let path = git.join(in_git);
         let (file, stat) = beneath::file(&root, &path).ok()?;
-        let (stamp, unstamped) = (Stamp::of(&stat), UnstampedContent::of(&file, MAX_SIZE));
-        let shared =
-            |name: &str| up_to(beneath::file(&root, &path.with_file_name(name)).ok()?.0, MAX_SIZE + 1);
+        let (file, stamp) = (File::from(file), Stamp::of(&stat));
+        let shared = |name: &str| {
+            up_to(&beneath::file(&root, &path.with_file_name(name)).ok()?.0.into(), MAX_SIZE + 1)
+        };
         let listed = match kind {
             ListKind::Reference => {
-                let content = up_to(file, MAX_REFERENCE_LENGTH)?;
+                let content = up_to(&file, MAX_REFERENCE_LENGTH)?;
                 let outside = Some(repository::leads_out(&content)?.to_path_buf());
                 ListContent::Paths(Paths { outside, ..Paths::default() })
             }
             ListKind::Packs => packs(&file).unwrap_or(ListContent::Malformed),
             ListKind::Tables => {
-                ListContent::Names { elsewhere: file_lists::table_elsewhere(&up_to(file, MAX_SIZE)?) }
+                ListContent::Names { elsewhere: file_lists::table_elsewhere(&up_to(&file, MAX_SIZE)?) }
             }
             ListKind::Graphs => {
-                ListContent::Names { elsewhere: file_lists::graph_elsewhere(&up_to(file, MAX_SIZE)?) }
+                ListContent::Names { elsewhere: file_lists::graph_elsewhere(&up_to(&file, MAX_SIZE)?) }
             }
-            ListKind::Lines => ListContent::Lines(lines(&up_to(file, MAX_CONTENT as u64)?)),
+            ListKind::Lines => ListContent::Lines(lines(&up_to(&file, MAX_CONTENT as u64)?)),
             ListKind::Stash => ListContent::Stash,
             // Git itself packs none that is not in `refs`.
             ListKind::Packed => {
-                let content = up_to(file, MAX_SIZE)?;
+                let content = up_to(&file, MAX_SIZE)?;
                 let is_stash = |line: &[u8]| line.ends_with(b" MERGE_AUTOSTASH");
                 content.split(|byte| *byte == b'\n').any(is_stash).then_some(ListContent::PackedStash)?
             }
             ListKind::Index | ListKind::Merged => {
-                let content = up_to(file, MAX_SIZE + 1)?;
+                let content = up_to(&file, MAX_SIZE + 1)?;
                 let read = match kind {
                     // It has a line for each file of a merge.
                     ListKind::Merged if content.len() as u64 > MAX_SIZE => Err(MalformedIndex),
-                    _ if content.len() as u64 > MAX_SIZE => {
-                        return Some(Self {
-                            path,
-                            git: git.into(),
-                            listed: ListContent::TooMany,
-                            linked: Vec::new(),
-                            trees: Vec::new(),
-                            staged: Vec::new(),
-                            staged_hidden: Vec::new(),
-                            staged_links: Vec::new(),
-                            links_out: Vec::new(),
-                            stamp,
-                            unstamped,
-                        });
-                    }
-                    ListKind::Merged => index::merged(&content),
-                    _ => index::read(&content, format(), MAX_HIDDEN, shared),
+                    _ if content.len() as u64 > MAX_SIZE => Ok(None),
+                    ListKind::Merged => index::merged(&content).map(Some),
+                    _ => index::read(&content, format(), MAX_HIDDEN, shared).map(Some),
                 };
-                read.map_or_else(|MalformedIndex| ListContent::Malformed, ListContent::Paths)
+                match read {
+                    Ok(Some(paths)) => ListContent::Paths(paths),
+                    Ok(None) => ListContent::TooMany,
+                    Err(MalformedIndex) => ListContent::Malformed,
+                }
             }
         };
+        let unstamped = UnstampedContent::of(&file, kind.longest());
         let (linked, trees, links_out) = Default::default();
         let (staged, staged_hidden, staged_links) = Default::default();
         Some(Self {
@@ -249,7 +242,7 @@ impl PathList {
     }
 
     fn beside(&self, data: impl AsFd, path: &Path) -> Option<Vec<u8>> {
-        up_to(beneath::file(data, path.strip_prefix(&self.git).ok()?).ok()?.0, MAX_SIZE)
+        up_to(&beneath::file(data, path.strip_prefix(&self.git).ok()?).ok()?.0.into(), MAX_SIZE)
     }
 
     /// Returns what it holds for the paths that are wanted, as an index with this content.
@@ -313,6 +306,16 @@ enum ListKind {
 }
 
 impl ListKind {
+    /// Returns how much of such a file is read, in bytes.
+    fn longest(self) -> u64 {
+        match self {
+            Self::Reference => MAX_REFERENCE_LENGTH,
+            Self::Lines => MAX_CONTENT as u64,
+            Self::Packs => MAX_PACK_NAMES as u64,
+            Self::Index | Self::Merged | Self::Tables | Self::Graphs | Self::Stash | Self::Packed => MAX_SIZE,
+        }
+    }
+
     fn of(in_git: &Path) -> Option<Self> {
         let name = in_git.as_os_str().as_bytes();
         match name {
@@ -333,7 +336,7 @@ impl ListKind {
 }
 
 /// Reads the names of packs in an index of several; `None` where git could not have written it.
-fn packs(file: &OwnedFd) -> Option<ListContent> {
+fn packs(file: &File) -> Option<ListContent> {
     let read = |at: u64, length: usize| {
         let mut bytes = vec![0; length];
         let mut read = 0;
@@ -357,9 +360,9 @@ fn packs(file: &OwnedFd) -> Option<ListContent> {
     (!is_broken).then_some(ListContent::Names { elsewhere })
 }
 
-fn up_to(file: OwnedFd, longest: u64) -> Option<Vec<u8>> {
+fn up_to(file: &File, longest: u64) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    std::fs::File::from(file).take(longest).read_to_end(&mut content).ok()?;
+    file.take(longest).read_to_end(&mut content).ok()?;
     Some(content)
 }
 

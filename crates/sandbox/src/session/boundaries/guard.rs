@@ -23,7 +23,7 @@ use policy::text::escape;
 use super::hidden_guard::HiddenGuard;
 use crate::boundary::detect::Compared;
 use crate::boundary::detect::finding::{Finding, FindingOrigin};
-use crate::boundary::detect::origin::{Facts, Time};
+use crate::boundary::detect::origin::{Facts, Time, born};
 use crate::boundary::protect::mounts::ReadOnly;
 use crate::boundary::root::{Entered, Root};
 use crate::boundary::walk::Known;
@@ -41,6 +41,9 @@ const MAX_WATCHED: usize = 1024;
 /// The shortest time between two checks, however much happens in the directories.
 const CHECK_PAUSE: Duration = Duration::from_millis(50);
 
+/// The longest time between two checks of what has lost its protection, however long each takes.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// For how long the guard polls before it asks the kernel for notifications. Closing watches takes the kernel some 15 ms,
 /// which is twice as long as a whole short run.
 const POLLING_PHASE: Duration = Duration::from_secs(1);
@@ -51,7 +54,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long classifying a path that has lost its protection may take at one time.
 const CLASSIFY_LIMIT: Duration = Duration::from_millis(200);
 
-/// The same where that was not enough the last time. What takes longer is not given the benefit of the doubt.
+/// The same where that was not enough the last time. What takes longer counts as what runs a program.
 const LAST_CLASSIFY_LIMIT: Duration = Duration::from_secs(1);
 
 /// A writable boundary of a run.
@@ -140,7 +143,7 @@ impl Guard {
             for one in &of.read_only {
                 let may_hold = root.as_ref().filter(|_| places.len() < MAX_HELD);
                 let held = may_hold.and_then(|root| beneath::hold(root, &one.path).ok());
-                let born = || Facts::at(root.as_ref()?.as_fd(), &one.path)?.btime;
+                let born = || born(root.as_ref()?.as_fd(), &one.path);
                 let identity = held.map_or_else(|| Identity::Born(born()), Identity::Held);
                 places.push(GuardedPath { boundary, one: one.clone(), identity });
             }
@@ -222,7 +225,7 @@ impl Guard {
         }
         let is_lost =
             states.iter().any(|state| matches!(state, ProtectedState::Lost | ProtectedState::TooMuch));
-        // What is lost can be written without a name changing. Checking takes a tenth of the time at most.
+        // What is lost can be written without a name changing. Checking takes a tenth of the time, if it takes no longer than that.
         let pause = match inotify {
             // What was removed may be made again.
             Some(Some(_)) if !is_lost && self.hidden.is_missing_any() => Some(POLL_INTERVAL),
@@ -230,7 +233,8 @@ impl Guard {
             Some(None) if !is_lost => Some(POLL_INTERVAL),
             _ => Some(CHECK_PAUSE),
         };
-        self.next.set(pause.map(|pause| Instant::now() + pause.max(began.elapsed() * 10)));
+        self.next
+            .set(pause.map(|pause| Instant::now() + pause.max((began.elapsed() * 10).min(LONGEST_PAUSE))));
         losses
     }
 }
@@ -292,7 +296,7 @@ impl GuardedPath {
     fn is_it(&self, facts: &Facts) -> bool {
         let is_same_birth = match &self.identity {
             Identity::Held(_) => true,
-            Identity::Born(born) => *born == facts.btime,
+            Identity::Born(born) => born.is_none_or(|born| facts.btime == Some(born)),
         };
         facts.file_id == self.one.file_id && is_same_birth
     }
@@ -381,4 +385,33 @@ fn add_watch(
     // This leads to what was opened, whatever has that name by now.
     let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
     inotify.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::plan::FileId;
+
+    use super::*;
+    use crate::boundary::protect::mounts::{Cause, FileKind};
+    use crate::boundary::protect::reach::Base;
+
+    #[test]
+    fn what_cannot_be_classified_in_time_twice_in_a_row_counts_as_what_runs_something() {
+        let one = ReadOnly {
+            path: ".claude".into(),
+            file_id: FileId { device: 1, inode: 2 },
+            kind: FileKind::Directory,
+            seen_as: ".claude".into(),
+            cause: Cause::Listed,
+            base: Base::Tree(PathBuf::new()),
+        };
+        let place = GuardedPath { boundary: 0, one, identity: Identity::Born(None) };
+        let mut state = ProtectedState::Lost;
+        let mut look = |is_whole| {
+            let compared = Compared { findings: Vec::new(), is_whole };
+            place.finding(compared, &mut state).map(|finding| finding.reason)
+        };
+        assert_eq!([look(false), look(true), look(false)], [None, None, None]);
+        assert_eq!(look(false), Some(Reason::Hidden));
+    }
 }

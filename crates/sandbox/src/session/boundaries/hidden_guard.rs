@@ -14,7 +14,7 @@ use policy::text::escape;
 use rustix::io::Errno;
 
 use super::whereabouts::Whereabouts;
-use crate::boundary::detect::origin::{Facts, Time};
+use crate::boundary::detect::origin::{Facts, Time, born};
 use crate::boundary::protect::mounts::{HiddenPath, Mounts};
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
@@ -133,7 +133,7 @@ impl HidingBoundary {
             mounts: look.mounts(&one.path),
             place: RefCell::new(one.path.clone()),
             state: Cell::new(CoverState::Covered),
-            born: Facts::at(root.as_fd(), &one.path).and_then(|facts| facts.btime),
+            born: born(root.as_fd(), &one.path),
             held: (number < MAX_HELD).then(|| beneath::hold(&root, &one.path).ok()).flatten(),
         });
         guarded.collect()
@@ -197,7 +197,9 @@ impl GuardedHidden {
     /// Returns whether another file has its number.
     fn is_reborn(&self, look: &Look<'_>, place: &Path) -> bool {
         self.held.is_none()
-            && Facts::at(look.root.as_fd(), place).is_some_and(|facts| facts.btime != self.born)
+            && self.born.is_some_and(|born| {
+                Facts::at(look.root.as_fd(), place).is_some_and(|facts| facts.btime != Some(born))
+            })
     }
 
     /// Looks for it where it is no more.
