@@ -27,6 +27,22 @@ fn what_is_too_much_to_be_classified_is_not_given_the_benefit_of_the_doubt() {
     assert_eq!(boundary.compare(&baseline), []);
 }
 
+/// In memory its content would be compared with what was not read.
+#[test]
+fn what_was_not_read_at_the_start_and_is_the_same_file_is_no_news() {
+    let boundary = Boundary::new();
+    let nothing = format!("// {}\n{{}}", "x".repeat(1_000_000));
+    for number in 0..20 {
+        boundary.write(&format!(".claude/{number}.json"), &nothing);
+    }
+    boundary.write("sub/.env", "NODE_OPTIONS=--require ./own.js\n").repository("sub");
+    let baseline = boundary.baseline();
+    assert_eq!(boundary.compare(&baseline), []);
+    // The control: another one is.
+    boundary.write("sub/.env", "NODE_OPTIONS=--require ./other.js\n");
+    assert_eq!(boundary.paths(&baseline), ["sub/.env"]);
+}
+
 #[test]
 fn entries_without_end_are_too_much_to_be_classified() {
     let boundary = Boundary::new();
