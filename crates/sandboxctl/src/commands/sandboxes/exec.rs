@@ -119,24 +119,31 @@ fn revived(
     mut sandbox: StayingSandbox,
     warnings: &mut Vec<String>,
 ) -> Result<StayingSandbox, CommandError> {
-    let is_idle = |sandbox: &StayingSandbox| {
-        let end = if sandbox.phase == Phase::Stopped { sandbox.end()? } else { None };
-        Ok::<_, CommandError>(end.is_some_and(|end| end.cause == EndCause::Idle))
-    };
-    if !is_idle(&sandbox)? {
-        return Ok(sandbox);
-    }
     let until = Deadline::after(super::MAKING);
-    while is_idle(&sandbox)? && !until.is_over() {
-        let record = create::restart(ui, context, &sandbox)?;
-        sandbox = super::open(context)?.find(record.id.as_str())?;
+    let mut is_revived = false;
+    while sandbox.phase == Phase::Stopped && !until.is_over() {
+        match sandbox.end()?.map(|end| end.cause) {
+            Some(EndCause::Idle) => {
+                let record = create::restart(ui, context, &sandbox)?;
+                sandbox = super::open(context)?.find(record.id.as_str())?;
+                is_revived = true;
+            }
+            Some(_) => break,
+            // Nobody has said how it ended, or another client has made it again since it was found.
+            None => match super::lookup_made(context, sandbox.name())? {
+                Some(found) if found.record.id != sandbox.record.id => sandbox = found,
+                _ => break,
+            },
+        }
     }
-    let warning = format!(
-        "sandbox \"{}\" had ended because its idle time was over, and was started again: what it had outside of shared directories is gone",
-        sandbox.name()
-    );
-    ui.warning(&warning);
-    warnings.push(warning);
+    if is_revived {
+        let warning = format!(
+            "sandbox \"{}\" had ended because its idle time was over, and was started again: what it had outside of shared directories is gone",
+            sandbox.name()
+        );
+        ui.warning(&warning);
+        warnings.push(warning);
+    }
     Ok(sandbox)
 }
 
