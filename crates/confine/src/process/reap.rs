@@ -83,22 +83,24 @@ pub enum Killed {
 ///
 /// It cannot be seen which they are, so some may live on.
 pub fn kill_descendants() -> io::Result<Killed> {
-    kill_within(&[], DYING)
+    kill_until_unchanged_for(DYING, &[])
 }
 
 /// Does the same, but for these children and what is below them.
 pub(crate) fn kill_descendants_except(kept: &[i32]) -> io::Result<Killed> {
-    kill_within(kept, DYING)
+    kill_until_unchanged_for(DYING, kept)
 }
 
-/// Does the same once more for what has not ended, without waiting for it.
+/// Does the same again for what has not ended. What is the same as before is not waited for.
 pub(crate) fn kill_descendants_again() -> io::Result<Killed> {
-    kill_within(&[], Duration::ZERO)
+    kill_until_unchanged_for(Duration::ZERO, &[])
 }
 
-fn kill_within(kept: &[i32], dying: Duration) -> io::Result<Killed> {
-    let until = Instant::now() + dying;
-    let mut pause = Duration::ZERO;
+/// Kills what is there again and again, until the same processes have been there for so long. Whatever makes new ones is given no pause:
+/// each may be gone before its signal comes, and its child be there.
+fn kill_until_unchanged_for(unchanged: Duration, kept: &[i32]) -> io::Result<Killed> {
+    let began = Instant::now();
+    let (mut last, mut since, mut pause) = (Vec::new(), began, Duration::ZERO);
     loop {
         let living = descendants(kept)?;
         for pid in &living {
@@ -108,12 +110,19 @@ fn kill_within(kept: &[i32], dying: Duration) -> io::Result<Killed> {
         if living.is_empty() {
             return Ok(Killed::All);
         }
-        if Instant::now() >= until {
+        let now = Instant::now();
+        if living == last {
+            if now - since > unchanged {
+                return Ok(Killed::NotYet);
+            }
+            pause = (pause * 2).clamp(Duration::from_micros(100), Duration::from_millis(100));
+        } else {
+            (last, since, pause) = (living, now, Duration::ZERO);
+        }
+        if now - began >= DYING {
             return Ok(Killed::NotYet);
         }
-        // What was being made just then is found the next time round. What takes long to end is asked less and less often.
-        std::thread::sleep(pause);
-        pause = (pause * 2).clamp(Duration::from_micros(100), Duration::from_millis(100));
+        if pause.is_zero() { std::thread::yield_now() } else { std::thread::sleep(pause) }
     }
 }
 

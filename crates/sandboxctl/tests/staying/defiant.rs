@@ -70,15 +70,32 @@ number = {'x86_64': 60, 'aarch64': 93}[os.uname().machine]  # exit(2)
 ctypes.CDLL(None).syscall(number, 0)
 ";
 
+/// A program that goes on in a child of its own again and again: whoever finds one of its processes finds another one the next time.
+const HOPS: &str = "
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork():
+    os._exit(0)
+hop = 0
+while True:
+    if os.fork():
+        os._exit(0)
+    hop += 1
+    if hop % 50 == 0:
+        with open('/workspace/beat', 'a') as beat:
+            beat.write('x')
+";
+
 #[test]
-fn a_program_without_its_first_thread_ends_at_the_deadline_too() {
-    for (caller, runner) in everywhere("programs without their first thread") {
+fn a_program_that_is_hard_to_find_ends_at_the_deadline_too() {
+    for (caller, runner) in everywhere("programs that are hard to find") {
         let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let program = ["python3", "-c", ZOMBIE];
         // In the background, too, where nobody but the supervisor knows of it.
         let hidden = ["sh", "-c", "python3 -c \"$1\" & sleep 1000", "sh", ZOMBIE];
-        for argv in [&program[..], &hidden] {
+        let hops = ["sh", "-c", "python3 -c \"$1\" & sleep 1000", "sh", HOPS];
+        for argv in [&program[..], &hidden, &hops] {
             let output = sandbox.exec(&["--format", "json", "--timeout", "1s"], argv).output().unwrap();
             let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
             assert_eq!(seen["result"]["timed_out"], true, "in {runner:?} by {caller:?}: {seen:#}");
