@@ -44,11 +44,11 @@ impl Stamp {
     }
 }
 
-/// The content of a file, where its stamp alone does not tell whether that is the same.
+/// A hash of the content of a file, where its stamp alone does not tell whether that is the same.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(crate) struct UnstampedContent(String);
+pub(crate) struct ContentHash(String);
 
-impl UnstampedContent {
+impl ContentHash {
     /// Reads up to so many bytes of a file from its beginning; `None` where its file system sees stores.
     pub(crate) fn of(mut file: &File, longest: u64) -> Option<Self> {
         if sees_stores(file) {

@@ -1,4 +1,4 @@
-//! A sandbox whose client waits for its end: what every provider does once PID 1 knows what it is to run.
+//! A sandbox in the foreground, whose client waits for its end: what every provider does once PID 1 knows what it is to run.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use crate::state::pool::PoolStart;
 use crate::state::sandboxes::StartedRecord;
 
 /// A sandbox that runs, with what its client has beside it.
-pub(super) struct Attended<'a, 'n> {
+pub(super) struct Foreground<'a, 'n> {
     pub(super) plan: &'a Plan,
     pub(super) caller: Identity,
     /// The process that everything is to end with.
@@ -46,7 +46,7 @@ pub(super) struct Attended<'a, 'n> {
 }
 
 /// How a command has ended, and what else is said of its sandbox.
-pub(super) struct AttendedEnd {
+pub(super) struct ForegroundEnd {
     /// An error where PID 1 has not said that everything is over.
     pub(super) ended: Result<Ended, StartError>,
     duration: Duration,
@@ -54,7 +54,7 @@ pub(super) struct AttendedEnd {
     pool: Option<PoolStart>,
 }
 
-impl Attended<'_, '_> {
+impl Foreground<'_, '_> {
     /// Waits until the command ends, its time is over, or this process is told to end it.
     pub(super) fn wait(
         self,
@@ -63,7 +63,7 @@ impl Attended<'_, '_> {
         relay: Option<Relay>,
         signals: &Signals,
         notice: &mut dyn FnMut(Notice),
-    ) -> AttendedEnd {
+    ) -> ForegroundEnd {
         let Self { plan, pid, pool, children, mut egress, named, .. } = self;
         let began = Instant::now();
         let renewals = egress.as_mut().and_then(|egress| egress.take_renewals());
@@ -92,11 +92,11 @@ impl Attended<'_, '_> {
             notice: &mut notice_of,
         };
         let ended = renewal::during(renewals, plan, self.renew, || supervise(watch, signals));
-        AttendedEnd { ended, duration: began.elapsed(), pid, pool }
+        ForegroundEnd { ended, duration: began.elapsed(), pid, pool }
     }
 }
 
-impl AttendedEnd {
+impl ForegroundEnd {
     /// Makes the outcome, with what was found when everything inside had ended. `short_of` is what only the outside has seen it to lack.
     ///
     /// # Errors

@@ -16,9 +16,9 @@ use crate::state::journal::Recorded;
 use crate::state::runs::Runs;
 use crate::state::sandboxes::{SandboxError, StayingSandbox};
 
-mod attended;
 pub mod container;
 pub mod create;
+mod foreground;
 mod idmap;
 pub(crate) mod init_spec;
 pub mod launch;

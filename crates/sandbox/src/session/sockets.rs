@@ -42,10 +42,10 @@ const TURNS: usize = 16;
 const RETRY: Duration = Duration::from_millis(20);
 
 /// Adds to a report which sockets of the host the agent reaches, whether it may start children, and how many of its streams are sockets.
-pub(crate) fn complete(plan: &Plan, streams: usize, report: &mut Report) {
-    if let Some(line) = report.0.iter_mut().find(|line| line.layer == Layer::Net && streams > 0) {
+pub(crate) fn complete(plan: &Plan, socket_streams: usize, report: &mut Report) {
+    if let Some(line) = report.0.iter_mut().find(|line| line.layer == Layer::Net && socket_streams > 0) {
         line.reason = format!(
-            "{}; {streams} of its streams are sockets of the host's network, through which its interfaces can be listed",
+            "{}; {socket_streams} of its streams are sockets of the host's network, through which its interfaces can be listed",
             line.reason
         );
     }

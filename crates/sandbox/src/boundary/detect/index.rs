@@ -17,7 +17,7 @@ use crate::boundary::detect::finding::FindingOrigin;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::path_list::{LinkOut, ListContent, MAX_HIDDEN, PathList, Staged};
 use crate::host::beneath;
-use crate::host::stamp::{Stamp, UnstampedContent};
+use crate::host::stamp::{ContentHash, Stamp};
 
 /// How much is read of a file to compare it with what an index holds. One that is larger is another one.
 const LARGEST_STAGED: u64 = 16 << 20;
@@ -32,7 +32,7 @@ pub(crate) struct Index {
     path: PathBuf,
     stamp: Stamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    unstamped: Option<UnstampedContent>,
+    content_hash: Option<ContentHash>,
     hidden: Vec<String>,
     /// Paths that it lists, and to which git goes through a link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,7 +58,7 @@ impl Index {
 
     /// Returns whether nobody has changed the file since.
     fn is_of(&self, list: &PathList) -> bool {
-        self.stamp == list.stamp && self.unstamped == list.unstamped
+        self.stamp == list.stamp && self.content_hash == list.content_hash
     }
 
     /// Returns the same with other paths; `None` where it has none.
@@ -92,8 +92,8 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         staged_links.truncate(MAX_HIDDEN);
         let linked = list.linked.iter().map(|path| text(path)).collect();
         let links_out = list.links_out.clone();
-        let (path, stamp, unstamped) = (list.path.clone(), list.stamp, list.unstamped.clone());
-        Index { path, stamp, unstamped, hidden, linked, staged, staged_hidden, staged_links, links_out }
+        let (path, stamp, content_hash) = (list.path.clone(), list.stamp, list.content_hash.clone());
+        Index { path, stamp, content_hash, hidden, linked, staged, staged_hidden, staged_links, links_out }
     };
     mounts.path_lists.iter().map(remember).collect()
 }

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::host::beneath;
-use crate::host::stamp::{Stamp, UnstampedContent};
+use crate::host::stamp::{ContentHash, Stamp};
 
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
 const MAX_SIZE: u64 = 64 << 20;
@@ -54,8 +54,8 @@ pub struct PathList {
     /// Of an index, the links out of the boundary beneath which it lists files.
     pub(crate) links_out: Vec<LinkOut>,
     pub(crate) stamp: Stamp,
-    /// Its content, where the stamp does not tell whether that is the same.
-    pub(crate) unstamped: Option<UnstampedContent>,
+    /// A hash of its content, where the stamp does not tell whether that is the same.
+    pub(crate) content_hash: Option<ContentHash>,
 }
 
 /// A link out of the boundary, beneath which an index lists files.
@@ -151,7 +151,7 @@ impl PathList {
                 }
             }
         };
-        let unstamped = UnstampedContent::of(&file, kind.longest());
+        let content_hash = ContentHash::of(&file, kind.longest());
         let (linked, trees, links_out) = Default::default();
         let (staged, staged_hidden, staged_links) = Default::default();
         Some(Self {
@@ -165,7 +165,7 @@ impl PathList {
             staged_links,
             links_out,
             stamp,
-            unstamped,
+            content_hash,
         })
     }
 

@@ -16,7 +16,7 @@ use self::identity::Mounter;
 use self::pool::Member;
 use self::rendezvous::InitConnection;
 use self::started::Started;
-use super::attended::Attended;
+use super::foreground::Foreground;
 use super::init_spec::{command, refuse_missing};
 use crate::host::terminal::Signals;
 use crate::provider::launch::{Launch, Launched, StayLaunch};
@@ -133,7 +133,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         base.refuse_unfit(wanted, &id)?;
     }
 
-    let handed = streams.sockets();
+    let socket_streams = streams.sockets();
     let complete = |report: &mut Report| {
         report.add(user.report());
         report.add(Finding {
@@ -142,7 +142,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
             reason: "each tmpfs is bounded by tmp_size; space in shared directories is not".into(),
         });
         boundaries.complete(report);
-        sockets::complete(plan, handed, report);
+        sockets::complete(plan, socket_streams, report);
         if stay.is_some() {
             staying::complete(plan, report);
         }
@@ -261,7 +261,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     streams.close_inside();
 
     // 12. The sandbox lives until the agent ends, its time is over, or we are told to end it.
-    let attended = Attended {
+    let foreground = Foreground {
         plan,
         caller,
         parent,
@@ -275,7 +275,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         named: &mut named,
         pool: pool.as_ref().map(|pool| pool::note(pool, start, asked.elapsed())),
     };
-    let end = attended.wait(control, streams, relay, &signals, notice);
+    let end = foreground.wait(control, streams, relay, &signals, notice);
     drop(terminal);
 
     // 13. The engine has removed the container when its command has ended. What the agent made that would run on the

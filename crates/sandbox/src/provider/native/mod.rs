@@ -19,7 +19,7 @@ use policy::text::escape;
 use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
-use crate::provider::attended::Attended;
+use crate::provider::foreground::Foreground;
 use crate::provider::idmap::{self, IdMaps};
 use crate::provider::launch::{Launch, Launched, StayLaunch};
 use crate::provider::staying::{self, Attached};
@@ -127,11 +127,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         .complete(plan, trees, boundaries.mounts(), toolchains)
         .map_err(StartError::step("planning the mounts"))?;
 
-    let handed = streams.sockets();
+    let socket_streams = streams.sockets();
     let complete = |report: &mut Report| {
         limits.complete(report);
         boundaries.complete(report);
-        sockets::complete(plan, handed, report);
+        sockets::complete(plan, socket_streams, report);
         groups(plan, report);
         if stay.is_some() {
             staying::complete(plan, report);
@@ -219,7 +219,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
 
     // 11. The sandbox lives until the agent ends, its time is over, or we are told to end it.
     let relay = relay?;
-    let attended = Attended {
+    let foreground = Foreground {
         plan,
         caller,
         parent,
@@ -233,7 +233,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
         named: &mut named,
         pool: None,
     };
-    let end = attended.wait(control, streams, relay, &signals, notice);
+    let end = foreground.wait(control, streams, relay, &signals, notice);
     // PID 1 says that it is over when nothing else is left inside. Where it has said nothing, it is ended now, and
     // with it its namespace.
     let child = end.ended.is_ok().then_some(child);

@@ -95,15 +95,15 @@ struct GuardedPath {
     /// Which of the writable boundaries it lies in.
     boundary: usize,
     one: ReadOnly,
-    identity: Identity,
+    known_by: KnownBy,
 }
 
 /// What tells a file from another one that is given its number.
-enum Identity {
+enum KnownBy {
     /// It is kept open, so no other one is.
-    Held(#[expect(dead_code, reason = "the kernel sees it")] OwnedFd),
+    OpenFile(#[expect(dead_code, reason = "the kernel sees it")] OwnedFd),
     /// It was made then, where its file system knows that.
-    Born(Option<Time>),
+    Birth(Option<Time>),
 }
 
 /// The state of a protected path.
@@ -144,8 +144,8 @@ impl Guard {
                 let may_hold = root.as_ref().filter(|_| places.len() < MAX_HELD);
                 let held = may_hold.and_then(|root| beneath::hold(root, &one.path).ok());
                 let born = || born(root.as_ref()?.as_fd(), &one.path);
-                let identity = held.map_or_else(|| Identity::Born(born()), Identity::Held);
-                places.push(GuardedPath { boundary, one: one.clone(), identity });
+                let known_by = held.map_or_else(|| KnownBy::Birth(born()), KnownBy::OpenFile);
+                places.push(GuardedPath { boundary, one: one.clone(), known_by });
             }
         }
         let began = Instant::now();
@@ -294,9 +294,9 @@ impl GuardedPath {
     }
 
     fn is_it(&self, facts: &Facts) -> bool {
-        let is_same_birth = match &self.identity {
-            Identity::Held(_) => true,
-            Identity::Born(born) => born.is_none_or(|born| facts.btime == Some(born)),
+        let is_same_birth = match &self.known_by {
+            KnownBy::OpenFile(_) => true,
+            KnownBy::Birth(born) => born.is_none_or(|born| facts.btime == Some(born)),
         };
         facts.file_id == self.one.file_id && is_same_birth
     }
@@ -405,7 +405,7 @@ mod tests {
             cause: Cause::Listed,
             base: Base::Tree(PathBuf::new()),
         };
-        let place = GuardedPath { boundary: 0, one, identity: Identity::Born(None) };
+        let place = GuardedPath { boundary: 0, one, known_by: KnownBy::Birth(None) };
         let mut state = ProtectedState::Lost;
         let mut look = |is_whole| {
             let compared = Compared { findings: Vec::new(), is_whole };
