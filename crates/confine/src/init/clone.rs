@@ -153,9 +153,10 @@ fn run_child(start: ChildStart, table: ChildTable<'_>) -> i32 {
         ChildTable::Failed { control, errno } => report_failure(control, Step::Descriptors, errno),
         ChildTable::Clean { control, program } => {
             let ready = leave_keyring()
-                .and_then(|()| take_identity(identity, &maps, control.as_fd()))
-                // 6. Write the program of PID 1. The caller has more to do until PID 1 waits for it.
-                .and_then(|()| write_all(program.as_fd(), bytes).map_err(|errno| (Step::WriteInit, errno)));
+                // 2. Write the program of PID 1. Meanwhile the caller maps the ids, so there is nothing left to wait for, and on a
+                //    busy machine whoever waits is not woken at once.
+                .and_then(|()| write_all(program.as_fd(), bytes).map_err(|errno| (Step::WriteInit, errno)))
+                .and_then(|()| take_identity(identity, &maps, control.as_fd()));
             let (step, errno) = ready.err().unwrap_or_else(|| {
                 // 7. Execute it. Nothing of the caller's memory and environment is left.
                 let arguments = [c"entrypoint", CONTROL_ARGUMENT];
@@ -181,13 +182,13 @@ fn leave_keyring() -> Result<(), (Step, Errno)> {
 fn take_identity(identity: AgentIdentity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {
     let failed = |step| move |errno| (step, errno);
 
-    // 2. Map one user and one group. A normal user may do so alone, once it has given up setgroups(2)
+    // 3. Map one user and one group. A normal user may do so alone, once it has given up setgroups(2)
     //    (user_namespaces(7)); root's choice of somebody else can only be written from outside.
     match identity {
         AgentIdentity::Caller(_) => maps.write_for_self().map_err(failed(Step::IdMap))?,
         AgentIdentity::Other(_) | AgentIdentity::Unallocated(_) => {
             await_byte(control, MAPPED).map_err(failed(Step::Parent))?;
-            // 3. Become that user, with no supplementary group. Capabilities in the new namespace stay, since
+            // 4. Become that user, with no supplementary group. Capabilities in the new namespace stay, since
             //    no id 0 exists there whose loss could drop them.
             set_thread_groups(&[]).map_err(failed(Step::Ids))?;
             let Ids { uid, gid } = identity.inside();
@@ -198,10 +199,10 @@ fn take_identity(identity: AgentIdentity, maps: &Maps, control: BorrowedFd<'_>) 
         }
     }
 
-    // 4. Create the namespaces that it was not created in.
+    // 5. Create the namespaces that it was not created in.
     unshare_namespaces()?;
 
-    // 5. Executing a program takes all capabilities from a user who is not 0, but for those that are handed on.
+    // 6. Executing a program takes all capabilities from a user who is not 0, but for those that are handed on.
     capabilities::keep_across_execution().map_err(failed(Step::AmbientCapabilities))
 }
 
