@@ -18,7 +18,7 @@ use sandbox::boundary::resolve::Lead;
 use sandbox::engine;
 use sandbox::host::acting;
 use sandbox::host::identity::{self, Identity};
-use sandbox::host::mounted::Mounted;
+use sandbox::host::mounted::{Mounted, OnMount};
 use sandbox::host::programs::Programs;
 use sandbox::host::small_file;
 use sandbox::state::writable::Writable;
@@ -202,8 +202,7 @@ impl Context {
 
     /// Resolves every link in a path of our own, as far as it exists; `None` where that cannot be determined.
     pub(crate) fn resolve(&self, path: &Path) -> Option<PathBuf> {
-        let path = self.path_to(path).ok()?;
-        Lead::of(&path, self.caller).ok().map(|lead| lead.path())
+        Lead::path_of(&self.path_to(path).ok()?, self.caller).ok()
     }
 
     /// Lists every spelling of the home directory.
@@ -237,6 +236,7 @@ impl Context {
     pub(crate) fn other_paths_of_homes(&self, shared: &[&Path]) -> Vec<PathBuf> {
         let mut paths = BTreeSet::new();
         let others = self.other_homes().iter().map(PathBuf::as_path);
+        let shared: Vec<_> = shared.iter().map(|shared| OnMount::find(shared)).collect();
         for home in self.homes().into_iter().chain(others).filter(|home| counts_as_home(home)) {
             let mounted = Mounted::new(home);
             let others = shared.iter().flat_map(|shared| mounted.other_paths(shared));

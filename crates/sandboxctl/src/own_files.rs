@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use policy::rules::shared_dir::homes_around;
 use policy::text::escape;
 use sandbox::host::acting::ActingAs;
 use sandbox::host::links;
-use sandbox::host::mounted::Mounted;
+use sandbox::host::mounted::{Mounted, OnMount};
 use sandbox::state::trust::FILE_NAME;
 
 use crate::context::{Context, OwnFiles};
@@ -79,13 +80,22 @@ fn own_files(context: &Context, plan: &Plan) -> Vec<(PathBuf, OwnFiles)> {
     let known = context.other_homes().iter().map(PathBuf::as_path);
     let homes: BTreeSet<&Path> =
         context.homes().into_iter().chain(known).chain(named.flat_map(homes_around)).collect();
-    let all: BTreeSet<_> =
-        of_caller.into_iter().chain(homes.into_iter().flat_map(Context::default_places)).collect();
+    // Without its first directory, such as `.local`, there is no place yet, and who could make that has all of the home, which is refused.
+    let may_be_there = |home: &Path, place: &Path| {
+        let below = place.strip_prefix(home).ok().and_then(|below| below.iter().next());
+        let found = below.map(|below| home.join(below).symlink_metadata());
+        !matches!(found, Some(Err(error)) if error.kind() == io::ErrorKind::NotFound)
+    };
+    let in_homes = homes.into_iter().flat_map(|home| {
+        Context::default_places(home).into_iter().filter(|(place, _)| may_be_there(home, place))
+    });
+    let all: BTreeSet<_> = of_caller.into_iter().chain(in_homes).collect();
     let resolved = all.into_iter().filter_map(|(path, what)| Some((context.resolve(&path)?, what)));
     // What is mounted more than once lies in several places.
+    let shared: Vec<_> = shared().map(OnMount::find).collect();
     let with_others = |(path, what): (PathBuf, OwnFiles)| {
         let mounted = Mounted::new(&path);
-        let others = shared().flat_map(|shared| mounted.other_paths(shared));
+        let others = shared.iter().flat_map(|shared| mounted.other_paths(shared));
         let others: BTreeSet<_> = others.map(|other| other.path.clone()).collect();
         others.into_iter().chain([path]).map(move |path| (path, what))
     };

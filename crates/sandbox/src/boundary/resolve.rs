@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use policy::plan::FileId;
 use policy::rules::shared_dir::{Caller, PathKind, ShareCandidate, validate};
 use policy::text::escape;
-use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
+use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::boundary::protect;
@@ -81,6 +81,22 @@ impl Lead {
             }
         }
         Err(io::ErrorKind::NotFound.into())
+    }
+
+    /// Returns the same as [`Self::path`] of [`Self::of`], and holds nothing open. Most paths have no link, which one call tells.
+    pub fn path_of(path: &Path, user: Identity) -> io::Result<PathBuf> {
+        let acting = ActingAs::user(user)?;
+        let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+        if path.is_absolute() && path.components().all(is_plain) {
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            match rustix::fs::openat2(CWD, path, flags, Permissions::empty(), ResolveFlags::NO_SYMLINKS) {
+                // Names are looked up one by one, and a link ends that with another error: none is before the one that is missing.
+                Ok(_) | Err(Errno::NOENT) => return Ok(path.components().collect()),
+                Err(_) => {}
+            }
+        }
+        drop(acting);
+        Self::of(path, user).map(|lead| lead.path())
     }
 
     /// Returns its path without any link; where it is missing, what it will be.
@@ -275,6 +291,26 @@ mod tests {
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,
         }
+    }
+
+    #[test]
+    fn a_path_leads_to_the_same_place_whether_that_is_held_open_or_not() {
+        let user = Identity { uid: rustix::process::geteuid().as_raw(), gid: 0 };
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        fs::create_dir_all(top.join("d/inner")).unwrap();
+        fs::write(top.join("file"), "").unwrap();
+        symlink("d", top.join("link")).unwrap();
+        symlink("nowhere", top.join("dangling")).unwrap();
+        for name in [
+            "d/inner", "d/new/newer", "link/inner", "link/new", "dangling", "dangling/x", "d/../file",
+            "file/x", "d//",
+        ] {
+            let path = top.join(name);
+            let of = Lead::of(&path, user).map(|lead| lead.path()).map_err(|error| error.to_string());
+            assert_eq!(Lead::path_of(&path, user).map_err(|error| error.to_string()), of, "{name}");
+        }
+        assert_eq!(Lead::path_of(&top.join("link/inner"), user).unwrap(), top.join("d/inner"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use confine::mount::mountinfo::{self, OtherPath};
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 
 /// A mount, and the file system that is mounted there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -13,11 +13,38 @@ struct MountId {
     device: (u32, u32),
 }
 
+/// The mount that a path lies on, or what is there of it; `None` where the kernel does not tell mounts apart.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct OnMount(Option<MountId>);
+
+impl OnMount {
+    /// Finds it, for a path without links.
+    pub fn find(path: &Path) -> Self {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        let wanted = StatxFlags::TYPE | StatxFlags::MNT_ID;
+        let found = path.ancestors().find_map(|path| statx(CWD, path, flags, wanted).ok());
+        let has_mount = |found: &Statx| found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        Self(found.filter(has_mount).map(|found| MountId {
+            mount: found.stx_mnt_id,
+            device: (found.stx_dev_major, found.stx_dev_minor),
+        }))
+    }
+
+    /// Returns whether something may be reached by paths on both: not on one mount, nor on two file systems.
+    fn may_show_the_same(self, other: Self) -> bool {
+        match (self.0, other.0) {
+            // The same file system, mounted twice.
+            (Some(one), Some(other)) => one.device == other.device && one.mount != other.mount,
+            _ => true,
+        }
+    }
+}
+
 /// A directory with the other paths by which it, or something in it, is reached.
 #[derive(Debug)]
 pub struct Mounted {
     directory: PathBuf,
-    own: Option<MountId>,
+    own: OnMount,
     /// What is mounted takes longer to read than anything else about a path, and most directories are mounted once.
     others: OnceCell<Vec<OtherPath>>,
 }
@@ -25,7 +52,7 @@ pub struct Mounted {
 impl Mounted {
     /// Takes a directory by its path without links.
     pub fn new(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), own: mount_of(directory), others: OnceCell::new() }
+        Self { directory: directory.to_owned(), own: OnMount::find(directory), others: OnceCell::new() }
     }
 
     /// Returns the directory.
@@ -38,44 +65,27 @@ impl Mounted {
     pub fn leads(&self, path: &Path) -> Option<PathBuf> {
         match path.strip_prefix(&self.directory) {
             Ok(beneath) => Some(beneath.to_owned()),
-            Err(_) => self.others(path).iter().find_map(|other| other.leads(path)),
+            Err(_) => self.other_paths(&OnMount::find(path)).find_map(|other| other.leads(path)),
         }
     }
 
     /// Returns whether the directory lies in another one, by whatever path.
     pub fn lies_in(&self, around: &Path) -> bool {
         let is_around = |other: &OtherPath| other.is_whole() && other.path.starts_with(around);
-        self.directory.starts_with(around) || self.others(around).iter().any(is_around)
+        self.directory.starts_with(around) || self.other_paths(&OnMount::find(around)).any(is_around)
     }
 
-    /// Lists the other paths by which the directory, or something in it, is reached, as far as this path can begin like one of them.
-    pub fn other_paths(&self, like: &Path) -> impl Iterator<Item = &OtherPath> {
-        self.others(like).iter()
-    }
-
-    /// Lists the other paths, if one of them can begin like this one: not where both lie on one mount, or on two file systems. What
-    /// the kernel does not say is no other path.
-    fn others(&self, path: &Path) -> &[OtherPath] {
-        let can_be_one = match (self.own, mount_of(path)) {
-            // The same file system, mounted twice.
-            (Some(own), Some(mount)) => own.device == mount.device && own.mount != mount.mount,
-            _ => true,
+    /// Lists the other paths by which the directory, or something in it, is reached, as far as a path on this mount can begin like one
+    /// of them.
+    pub fn other_paths(&self, like: &OnMount) -> impl Iterator<Item = &OtherPath> {
+        let others: &[OtherPath] = if self.own.may_show_the_same(*like) {
+            // What the kernel does not say is no other path.
+            self.others.get_or_init(|| mountinfo::elsewhere(&self.directory).unwrap_or_default())
+        } else {
+            &[]
         };
-        if !can_be_one {
-            return &[];
-        }
-        self.others.get_or_init(|| mountinfo::elsewhere(&self.directory).unwrap_or_default())
+        others.iter()
     }
-}
-
-/// Returns the mount that a path lies on, or what is there of it; `None` where the kernel does not tell mounts apart.
-fn mount_of(path: &Path) -> Option<MountId> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    let wanted = StatxFlags::TYPE | StatxFlags::MNT_ID;
-    let found = path.ancestors().find_map(|path| statx(CWD, path, flags, wanted).ok())?;
-    let device = (found.stx_dev_major, found.stx_dev_minor);
-    let has_mount = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
-    has_mount.then_some(MountId { mount: found.stx_mnt_id, device })
 }
 
 #[cfg(test)]
@@ -88,7 +98,7 @@ mod tests {
             OtherPath { path: "/other/d".into(), beneath: "".into() },
             OtherPath { path: "/part".into(), beneath: "sub".into() },
         ];
-        let mounted = Mounted { directory: "/d".into(), own: None, others: OnceCell::from(others) };
+        let mounted = Mounted { directory: "/d".into(), own: OnMount(None), others: OnceCell::from(others) };
         for (path, leads) in [
             ("/d/x", Some("x")),
             ("/other/d/x", Some("x")),
