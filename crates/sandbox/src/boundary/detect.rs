@@ -378,7 +378,9 @@ impl Baseline {
         if one.is_unexpected && is_led_to() && self.touched(root, one.path) != Touched::Since {
             return Vec::new();
         }
-        let verdicts = classifier.of(root, one);
+        // Where it is known what the settings protect, only what differs is news.
+        let is_recorded = one.cause == Cause::Asked && entry.is_some_and(|entry| !entry.known.is_empty());
+        let verdicts = if is_recorded { classifier.listed(root, one) } else { classifier.of(root, one) };
         let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
         let known = entry.filter(same_target).map_or(&[][..], |entry| &entry.known);
         let before = self.before(one, &facts, reach);
@@ -419,8 +421,8 @@ impl Baseline {
     /// Returns what was at the path of something that is watched.
     fn before(&self, one: &Watched<'_>, facts: &Facts, reach: &Reach) -> Before {
         match self.entry(one.path) {
-            // Nothing is known of its content, and it may be the work of an editor of the user's.
-            Some(_) if one.cause == Cause::Asked => Before::Same,
+            // Nothing is known of its content.
+            Some(entry) if one.cause == Cause::Asked && entry.known.is_empty() => Before::Same,
             // The agent may write it as it is.
             Some(_) if one.stays_writable() => Before::Another,
             Some(entry) if entry.is_surely(facts) => Before::Same,

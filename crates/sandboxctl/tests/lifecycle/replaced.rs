@@ -159,6 +159,43 @@ fn a_program_learns_why_the_sandbox_was_ended() {
     }
 }
 
+/// What the settings protect counts whatever it holds, so what differs from the start is taken away, and what does not is no news.
+#[test]
+fn a_directory_that_the_settings_protect_is_put_back_as_it_was() {
+    const SETTINGS: &str = "[protect]\npaths = [\".githooks\"]\n";
+    const HOOK: &str = "#!/bin/sh\nexit 0\n";
+    for caller in callers("directories that are replaced") {
+        // As a program of the host does that changes branches there and back.
+        let replaced = |script: &str| {
+            let place = Place::new(caller);
+            place.write("home/.config/sandboxctl/sandbox.toml", SETTINGS);
+            place.write("workspace/.githooks/pre-commit", HOOK);
+            place.write("workspace/.githooks/lib/common", HOOK);
+            let script = format!("echo ready; read -r go; {script}");
+            let client = ready::start(&mut place.inside(&["--timeout", "60s"], &["sh", "-c", &script]));
+            fs::remove_dir_all(place.workspace().join(".githooks")).unwrap();
+            place.write("workspace/.githooks/pre-commit", HOOK);
+            place.write("workspace/.githooks/lib/common", HOOK);
+            let (output, said) = finished(client);
+            (place, output.status.code(), said)
+        };
+        let (place, code, said) = replaced("true");
+        assert_eq!(code, Some(0), "by {caller:?}: {said}");
+        assert!(said.contains("was replaced on the host while the sandbox ran"), "by {caller:?}: {said}");
+        assert!(!place.workspace().join(".sandboxctl-quarantine").exists(), "by {caller:?}: {said}");
+
+        let attack =
+            "echo evil >> .githooks/lib/common; echo evil > .githooks/pre-push && echo > wrote; sleep 1000";
+        let (place, code, said) = replaced(attack);
+        assert!(place.workspace().join("wrote").exists(), "the attack works, by {caller:?}: {said}");
+        assert_eq!(code, Some(75), "by {caller:?}: {said}");
+        let read = |name: &str| fs::read_to_string(place.workspace().join(".githooks").join(name)).ok();
+        assert_eq!(read("lib/common").as_deref(), Some(HOOK), "by {caller:?}: {said}");
+        assert_eq!(read("pre-commit").as_deref(), Some(HOOK), "by {caller:?}: {said}");
+        assert_eq!(read("pre-push"), None, "by {caller:?}: {said}");
+    }
+}
+
 /// A link of the user's at what programs obey, and what the agent does in the place that it leads to once it has removed the link.
 const BEHIND_LINKS: &[(&str, &str, &str)] = &[
     (

@@ -1,7 +1,7 @@
 //! The classification of what lies at protected paths, which comes to an end however much is there.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr, OsString};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ const MAX_CLASSIFIED: u64 = 16 << 20;
 /// How much more is read at one time of the files that may be longer than [`MAX_CONTENT`]: what builds write, which is counted apart,
 /// so that there is still room for everything else.
 const MAX_LONG: usize = 64 << 20;
+
+/// How much is read at one time of what the settings protect.
+const MAX_ASKED: usize = 16 << 20;
 
 /// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
 const ENTRY: u64 = 256;
@@ -143,6 +146,10 @@ pub(crate) struct Classifier {
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
     keeping: Option<Keeping>,
+    /// How many bytes may still be read of what the settings protect: programs of a project may be large.
+    left_asked: usize,
+    /// Whether directories were too deep to look for files with several names.
+    is_too_deep: bool,
 }
 
 /// What is remembered beside the verdicts.
@@ -180,8 +187,17 @@ impl Keeping {
 
 impl Classifier {
     pub(crate) fn until(until: Deadline) -> Self {
-        let (verdicts, left, left_long) = (Vec::new(), MAX_CLASSIFIED, MAX_LONG);
-        Self { verdicts, left, left_long, until, shared: Vec::new(), is_whole: true, keeping: None }
+        Self {
+            verdicts: Vec::new(),
+            left: MAX_CLASSIFIED,
+            left_long: MAX_LONG,
+            until,
+            shared: Vec::new(),
+            is_whole: true,
+            keeping: None,
+            left_asked: MAX_ASKED,
+            is_too_deep: false,
+        }
     }
 
     /// Makes it take nothing in these directories of the host for the system's: they are shared and may be written.
@@ -206,13 +222,17 @@ impl Classifier {
         let Some(keeping) = self.keeping else { return Default::default() };
         let elsewhere = keeping.linked.into_values().filter(|(names, met)| *names > met.len());
         let paths = elsewhere.flat_map(|(_, met)| met).collect();
-        (keeping.kept, Linked { paths, may_be_more: self.left == 0 })
+        (keeping.kept, Linked { paths, may_be_more: self.left == 0 || self.is_too_deep })
     }
 
     /// Classifies what is at a path, and in it.
     pub(crate) fn of(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
         if one.cause == Cause::Asked {
-            return self.asked(root, one);
+            // What is remembered there is the user's own; of what is new, all that is there counts, whatever it holds.
+            return match self.keeping {
+                Some(_) => self.listed(root, one),
+                None => vec![Classified::of(one.path.into(), Reason::Listed)],
+            };
         }
         if let Ok((parent, name)) = beneath::parent(root, one.path) {
             self.entry(&parent, name, one.path, one.seen_as, LEVELS);
@@ -234,16 +254,75 @@ impl Classifier {
         std::mem::take(&mut self.verdicts)
     }
 
-    /// Classifies a path that the settings protect: what is there counts, whatever it holds. What is remembered there is
-    /// the user's own.
-    fn asked(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
-        let Some(keeping) = &mut self.keeping else {
-            return vec![Classified::of(one.path.into(), Reason::Listed)];
-        };
-        if let Ok(stat) = beneath::stat(root, one.path) {
-            keeping.note_names(one.path, &stat);
+    /// Lists each file, link and directory at a path that the settings protect, with a sum of its content: whatever it holds, a program
+    /// may run it.
+    pub(crate) fn listed(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
+        if let Ok((parent, name)) = beneath::parent(root, one.path) {
+            self.listed_entry(&parent, name, one.path, LEVELS);
         }
-        Vec::new()
+        std::mem::take(&mut self.verdicts)
+    }
+
+    fn listed_entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, levels: u32) {
+        let Ok(mut stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        if self.left == 0 {
+            return self.unseen(path, Reason::Listed, &stat);
+        }
+        self.left = self.left.saturating_sub(ENTRY);
+        if let Some(keeping) = &mut self.keeping {
+            keeping.note_names(path, &stat);
+        }
+        let mut content = Vec::new();
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => "directory".to_owned(),
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(parent, name, Vec::new());
+                content = target.map(CString::into_bytes).unwrap_or_default();
+                "link".to_owned()
+            }
+            FileType::RegularFile => {
+                let most = MAX_CONTENT.min(self.left_asked);
+                match read(parent, name, most, &mut content) {
+                    Some(of_what_was_read) if content.len() <= most => stat = of_what_was_read,
+                    Some(_) | None => return self.unseen(path, Reason::Listed, &stat),
+                }
+                self.left_asked = self.left_asked.saturating_sub(content.len());
+                if let Some(keeping) = &mut self.keeping {
+                    keeping.note_content(path, &stat, &content);
+                }
+                // Whether it may be executed says what it is, too.
+                format!("file {:o}", stat.st_mode & 0o111)
+            }
+            _ => return self.unseen(path, Reason::Listed, &stat),
+        };
+        let essence = Some(hex(&[kind.as_bytes(), b"\0", &content].concat()));
+        self.verdicts.push(Classified { essence, ..Classified::of(path.into(), Reason::Listed) });
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            match levels.checked_sub(1) {
+                Some(levels) => self.listed_directory(parent, name, path, &stat, levels),
+                None => {
+                    self.is_too_deep = true;
+                    self.unseen(path, Reason::Listed, &stat);
+                }
+            }
+        }
+    }
+
+    fn listed_directory(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, stat: &Stat, levels: u32) {
+        let (directory, entries) = match self.list(parent, name) {
+            Ok(listed) => listed,
+            Err(Errno::NOENT | Errno::NOTDIR) => return,
+            Err(_) => return self.unseen(path, Reason::Listed, stat),
+        };
+        for (name, _) in entries {
+            if self.is_out_of_time() {
+                return;
+            }
+            if self.left == 0 {
+                return self.unseen(path, Reason::Listed, stat);
+            }
+            self.listed_entry(&directory, &name, &path.join(&name), levels);
+        }
     }
 
     fn entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
@@ -299,7 +378,10 @@ impl Classifier {
         if found == EntryType::Directory && !is_inert(seen_as) {
             match levels.checked_sub(1) {
                 Some(levels) => self.directory(parent, name, path, (seen_as, &stat), levels),
-                None => self.unseen(path, Reason::Hidden, &stat),
+                None => {
+                    self.is_too_deep = true;
+                    self.unseen(path, Reason::Hidden, &stat);
+                }
             }
         }
     }
@@ -312,14 +394,7 @@ impl Classifier {
         (seen_as, stat): (&Path, &Stat),
         levels: u32,
     ) {
-        // One more than there is room for, so that it is seen that there are more.
-        let most = usize::try_from(self.left / ENTRY).unwrap_or(usize::MAX).saturating_add(1);
-        let list = || {
-            let directory = beneath::listing(parent, Path::new(name))?;
-            let entries = beneath::entries(directory.as_fd())?.take(most).collect::<Result<Vec<_>, _>>()?;
-            Ok((directory, entries))
-        };
-        let (directory, mut entries) = match list() {
+        let (directory, mut entries) = match self.list(parent, name) {
             Ok(listed) => listed,
             Err(Errno::NOENT | Errno::NOTDIR) => return,
             Err(_) => return self.unseen(path, Reason::Hidden, stat),
@@ -337,6 +412,15 @@ impl Classifier {
             }
             self.entry(&directory, &name, &path.join(&name), &seen_as.join(&name), levels);
         }
+    }
+
+    /// Opens a directory and lists what is in it, as far as there is room.
+    fn list(&self, parent: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Vec<(OsString, FileType)>), Errno> {
+        // One more than there is room for, so that it is seen that there are more.
+        let most = usize::try_from(self.left / ENTRY).unwrap_or(usize::MAX).saturating_add(1);
+        let directory = beneath::listing(parent, Path::new(name))?;
+        let entries = beneath::entries(directory.as_fd())?.take(most).collect::<Result<Vec<_>, _>>()?;
+        Ok((directory, entries))
     }
 
     /// Adds a verdict about something of which not everything was read. Nobody knows whether what was not read is the same

@@ -72,3 +72,47 @@ fn a_second_name_from_an_earlier_run_reaches_nothing() {
         assert_eq!(reached(), [true, false], "by {caller:?}");
     }
 }
+
+/// What a git configuration of the owner's or `[protect] paths` name is a directory mostly, and what lies in it may have a second name.
+#[test]
+fn a_second_name_of_a_file_in_a_protected_directory_reaches_nothing() {
+    const ATTACK: &str = "printf '#!/bin/sh\\ntouch owned\\n' > scripts/check";
+    // How the directory comes to be protected, and where the owner's git looks for hooks.
+    const WAYS: &[(&str, &str, &str)] = &[
+        ("git config --global core.hooksPath .githooks", "", ".githooks"),
+        ("git config core.hooksPath .githooks", "", ".githooks"),
+        ("true", "[protect]\npaths = [\".githooks\"]\n", ".githooks"),
+        ("true", "[protect]\npaths = [\".git\"]\n", ".git/hooks"),
+        ("git config --global core.hooksPath .githooks/deep/er", "", ".githooks/deep/er"),
+    ];
+    for caller in callers("second names of files in protected directories") {
+        for (configured, settings, hooks) in WAYS {
+            let place = Place::new(caller);
+            place.write("home/.config/sandboxctl/sandbox.toml", settings);
+            let prepare = format!(
+                "git init -q . && mkdir -p {hooks} scripts && printf '#!/bin/sh\\n' > scripts/check && chmod +x scripts/check && \
+                 ln scripts/check {hooks}/pre-commit && {configured}"
+            );
+            let outside = |script: &str| {
+                let output = place.outside(&["sh", "-c", script]).output().unwrap();
+                assert!(output.status.success(), "by {caller:?}: {script}: {output:?}");
+            };
+            outside(&prepare);
+            let commit = format!(
+                "git -c core.hooksPath={hooks} -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"
+            );
+            let is_run = || {
+                outside(&commit);
+                fs::remove_file(place.workspace().join("owned")).is_ok()
+            };
+            let output = place.inside(&["--report"], &["sh", "-c", ATTACK]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "by {caller:?}, {configured}: {said}");
+            assert!(!is_run(), "by {caller:?}, {configured} {settings}: {said}");
+            assert!(said.contains("private copies because of other names"), "by {caller:?}: {said}");
+            // The control: without a sandbox between, the second name reaches the hook.
+            outside(&format!("rm {hooks}/pre-commit && ln scripts/check {hooks}/pre-commit && {ATTACK}"));
+            assert!(is_run(), "by {caller:?}, {configured}");
+        }
+    }
+}
