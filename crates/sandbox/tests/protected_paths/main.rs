@@ -22,6 +22,7 @@ mod listed;
 mod mounts;
 mod nested;
 mod origin;
+mod other_systems;
 mod outside;
 mod quarantine;
 mod repositories;

@@ -298,12 +298,11 @@ impl Classifier {
         let essence = Some(hex(&[kind.as_bytes(), b"\0", &content].concat()));
         self.verdicts.push(Classified { essence, ..Classified::of(path.into(), Reason::Listed) });
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            match levels.checked_sub(1) {
-                Some(levels) => self.listed_directory(parent, name, path, &stat, levels),
-                None => {
-                    self.is_too_deep = true;
-                    self.unseen(path, Reason::Listed, &stat);
-                }
+            if let Some(levels) = levels.checked_sub(1) {
+                self.listed_directory(parent, name, path, &stat, levels);
+            } else {
+                self.is_too_deep = true;
+                self.unseen(path, Reason::Listed, &stat);
             }
         }
     }
@@ -376,12 +375,11 @@ impl Classifier {
             self.verdicts.push(Classified { path: path.into(), reason, essence, parts });
         }
         if found == EntryType::Directory && !is_inert(seen_as) {
-            match levels.checked_sub(1) {
-                Some(levels) => self.directory(parent, name, path, (seen_as, &stat), levels),
-                None => {
-                    self.is_too_deep = true;
-                    self.unseen(path, Reason::Hidden, &stat);
-                }
+            if let Some(levels) = levels.checked_sub(1) {
+                self.directory(parent, name, path, (seen_as, &stat), levels);
+            } else {
+                self.is_too_deep = true;
+                self.unseen(path, Reason::Hidden, &stat);
             }
         }
     }

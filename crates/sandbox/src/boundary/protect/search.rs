@@ -37,6 +37,7 @@ mod hooks;
 mod links;
 mod listed;
 mod modules;
+mod other_systems;
 mod outside;
 mod outward;
 pub(crate) mod pointers;
@@ -205,6 +206,7 @@ impl Search<'_> {
         let outer = std::mem::replace(&mut self.base, base);
         self.all(tree, Path::new(""), &Arc::clone(&self.in_tree));
         self.base = outer;
+        self.data_in_other_systems(tree);
     }
 
     /// Protects what a directory of git's own data has of the list, and everything that it leads to. Its

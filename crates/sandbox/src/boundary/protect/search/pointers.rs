@@ -313,7 +313,7 @@ impl Search<'_> {
     }
 
     /// Reads a file that leads elsewhere; `None` where there is none, or a larger one.
-    fn content(&mut self, file: &Path, longest: u64) -> Option<Vec<u8>> {
+    pub(super) fn content(&mut self, file: &Path, longest: u64) -> Option<Vec<u8>> {
         match beneath::file(self.root, file) {
             Ok((descriptor, _)) => {
                 let content = read_up_to(descriptor, longest).filter(|(_, is_whole)| *is_whole);
