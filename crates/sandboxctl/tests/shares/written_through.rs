@@ -140,3 +140,50 @@ fn what_a_killed_client_did_not_see_the_next_command_moves_aside() {
         assert!(!hook(&place).exists(), "{what}");
     }
 }
+
+/// A `.env` may be a link, whose target is classified where it lies. So it has to lie where that is done.
+#[test]
+fn a_link_to_what_is_not_classified_where_it_lies_is_moved_aside() {
+    const MADE: &[(&str, &str)] = &[
+        (".env", "NODE_OPTIONS=--require ./x.js"),
+        ("compile_commands.json", "[{\"directory\": \".\", \"file\": \"a.c\", \"command\": \"./evil a.c\"}]"),
+        (".gitattributes", "* annex.backend=XEVIL/../x"),
+    ];
+    for (place, what) in places("links to what is not classified") {
+        let other = place.workspace().with_file_name("other");
+        place.write("other/keep", "");
+        let volume = format!("{}:/other", other.display());
+        for (name, content) in MADE {
+            for target in
+                ["/proc/self/cwd/c/x", "/proc/thread-self/cwd/c/x", "/dev/fd/../cwd/c/x", "../other/x"]
+            {
+                place.write("workspace/c/keep", "");
+                let script = format!("printf '%s' '{content}' | tee c/x > /other/x; ln -s {target} {name}");
+                let flags = ["--volume", ".:/workspace", "--volume", &volume];
+                let output = place.inside(&flags, &["sh", "-c", &script]).output().unwrap();
+                let said = error(&output);
+                assert!(output.status.success(), "{what} {name}: {said}");
+                let seen = place.outside(&["cat", name]).output().unwrap();
+                assert!(!seen.status.success(), "{what}: {name} -> {target} stays: {said}");
+                // The control: whoever starts here reads what the agent has written.
+                symlink(target, place.workspace().join(name)).unwrap();
+                let seen = place.outside(&["cat", name]).output().unwrap();
+                assert_eq!(String::from_utf8_lossy(&seen.stdout), *content, "{what}: {name} -> {target}");
+                assert!(
+                    place
+                        .outside(&["rm", "-rf", name, "c", ".sandboxctl-quarantine"])
+                        .status()
+                        .unwrap()
+                        .success()
+                );
+            }
+        }
+        // One that was there, and one to a file that the agent cannot write, stay.
+        place.write("private/env", "A=1\n");
+        symlink("/proc/self/cwd/c/y", place.workspace().join(".env")).unwrap();
+        let output =
+            place.inside(&[""; 0], &["sh", "-c", "ln -s ../private/env .env.local"]).output().unwrap();
+        assert!(place.workspace().join(".env").is_symlink(), "{what}: {output:?}");
+        assert!(place.workspace().join(".env.local").is_symlink(), "{what}: {output:?}");
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::{
@@ -70,6 +71,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) is_unexpected: bool,
     /// How it is held in its place, if it is a link.
     pub(crate) hold: Hold,
+    /// Where it leads, if that is out of the boundary: `None` if each process finds something else there.
+    leads_out: Option<Option<&'a Path>>,
 }
 
 impl<'a> Watched<'a> {
@@ -91,13 +94,14 @@ impl<'a> Watched<'a> {
         self.cause != Cause::Asked && table::is_only_classified(self.seen_as)
     }
 
-    fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold) -> Self {
-        Self::at(path, seen_as, *cause, base, hold)
+    fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold, mounts: &'a Mounts) -> Self {
+        let leads_out = mounts.listed_out.get(path).map(Option::as_deref);
+        Self { leads_out, ..Self::at(path, seen_as, *cause, base, hold) }
     }
 
     fn at(path: &'a Path, seen_as: &'a Path, cause: Cause, base: &'a Base, hold: Hold) -> Self {
         let (is_unfollowed, is_followed, is_unexpected) = (false, false, false);
-        Self { path, seen_as, cause, base, is_unfollowed, is_followed, is_unexpected, hold }
+        Self { path, seen_as, cause, base, is_unfollowed, is_followed, is_unexpected, hold, leads_out: None }
     }
 }
 
@@ -127,9 +131,9 @@ pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
         _ if table::is_only_classified(&link.seen_as) => Hold::Loose,
         _ => Hold::Fixed,
     };
-    let links = mounts.links.iter().map(move |link| Watched::link(link, hold(link)));
-    let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose));
-    let unexpected = mounts.unexpected.iter().map(|one| Watched::link(one, Hold::Loose));
+    let links = mounts.links.iter().map(move |link| Watched::link(link, hold(link), mounts));
+    let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose, mounts));
+    let unexpected = mounts.unexpected.iter().map(|one| Watched::link(one, Hold::Loose, mounts));
     files.chain(links).chain(loose).chain(unexpected.map(|one| Watched { is_unexpected: true, ..one }))
 }
 
@@ -237,6 +241,11 @@ impl Classifier {
         if let Ok((parent, name)) = beneath::parent(root, one.path) {
             self.entry(&parent, name, one.path, one.seen_as, LEVELS);
         }
+        if self.leads_to_unclassified(one) && self.verdicts.is_empty() {
+            let target = beneath::read_link(root, one.path).unwrap_or_default();
+            let essence = Some(hex(target.as_os_str().as_bytes()));
+            self.verdicts.push(Classified { essence, ..Classified::of(one.path.into(), Reason::NotAFile) });
+        }
         if one.is_followed {
             self.verdicts.retain(|verdict| verdict.reason != Reason::GitElsewhere);
         }
@@ -252,6 +261,15 @@ impl Classifier {
                 .push(Classified { essence, ..Classified::of(one.path.into(), Reason::GitElsewhere) });
         }
         std::mem::take(&mut self.verdicts)
+    }
+
+    /// Returns whether a link that may stand there leads to what is not classified where it lies, and the agent may write all the same: in
+    /// another shared directory, or through `/proc` back into this one.
+    fn leads_to_unclassified(&self, one: &Watched<'_>) -> bool {
+        let is_written = |target: Option<&Path>| {
+            target.is_none_or(|target| self.shared.iter().any(|shared| target.starts_with(shared)))
+        };
+        one.stays_writable() && one.leads_out.is_some_and(is_written)
     }
 
     /// Lists each file, link and directory at a path that the settings protect, with a sum of its content: whatever it holds, a program
@@ -501,6 +519,7 @@ mod tests {
             is_followed: false,
             is_unexpected: false,
             hold: Hold::Fixed,
+            leads_out: None,
         };
         let is_over = AtomicBool::new(false);
         let exchange = || {

@@ -65,6 +65,8 @@ pub struct Mounts {
     pub shared_elsewhere: BTreeSet<PathBuf>,
     /// The directories of the host that are shared and may be written, this one among them.
     pub shared: Vec<PathBuf>,
+    /// Protected paths that lead out of the boundary, and where to: `None` where each process finds something else, or nobody knows.
+    pub listed_out: BTreeMap<PathBuf, Option<PathBuf>>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.

@@ -22,6 +22,7 @@ use crate::boundary::protect::search::links::LINK_LEVELS;
 use crate::boundary::protect::search::progress::{
     ALTERNATE_LEVELS, Ahead, DataAhead, Leads, SIGNS, Search, is,
 };
+use crate::boundary::protect::search::resolve::canonical;
 use crate::boundary::root::Entered;
 use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
@@ -98,6 +99,7 @@ pub fn mounts(
         dotted: Vec::new(),
         outward: Vec::new(),
         leads_out: Vec::new(),
+        listed_out: BTreeMap::new(),
         inward: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![ProtectionGap::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
@@ -348,6 +350,9 @@ impl Search<'_> {
         match self.resolve(Path::new(""), path) {
             Ok(Leads::Nowhere { .. }) => None,
             Ok(Leads::Unfollowed { links, missing, .. }) => {
+                if missing.is_none() {
+                    self.listed_out.insert(path.into(), canonical(self.host, &self.host.join(path)).ok());
+                }
                 self.led_to(missing);
                 self.link(path, seen_as, links, cause, |link| ProtectionGap::LinkOutside { link });
                 // Of a repository not all is obeyed.
@@ -583,6 +588,7 @@ impl Search<'_> {
             annex_programs: Vec::new(),
             outward: self.outward,
             elsewhere: self.elsewhere,
+            listed_out: self.listed_out,
             shared_elsewhere: BTreeSet::new(),
             shared: Vec::new(),
             reach: self.reach,

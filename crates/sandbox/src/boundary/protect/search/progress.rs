@@ -84,6 +84,8 @@ pub(super) struct Search<'a> {
     pub(super) outward: Vec<Outward>,
     /// Links that lead out of the boundary.
     pub(super) leads_out: Vec<PathBuf>,
+    /// Protected paths that lead out of the boundary, and where, unless nobody knows.
+    pub(super) listed_out: BTreeMap<PathBuf, Option<PathBuf>>,
     /// Links, each with the path in the boundary that it leads to, whether or not anything is there.
     pub(super) inward: Vec<(PathBuf, PathBuf)>,
     pub(super) notices: Vec<ProtectionGap>,
