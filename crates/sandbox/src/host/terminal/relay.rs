@@ -300,9 +300,15 @@ impl Relay {
                     break;
                 }
                 Ok(length) => {
-                    self.to_screen.extend_from_slice(&buffer[..length]);
-                    if self.queries.feed(&buffer[..length]) {
-                        self.asked = Some(Instant::now());
+                    if self.input.is_some() && self.in_foreground {
+                        self.to_screen.append(&mut self.queries.take_begun());
+                        self.to_screen.extend_from_slice(&buffer[..length]);
+                        if self.queries.feed(&buffer[..length]) {
+                            self.asked = Some(Instant::now());
+                        }
+                    } else {
+                        // Nobody here reads what the terminal would answer.
+                        self.to_screen.extend(self.queries.leave_out(&buffer[..length]));
                     }
                     if let Some(recorded) = &mut self.recorded {
                         recorded.extend_from_slice(&buffer[..length]);
@@ -392,6 +398,18 @@ mod tests {
         drop(relay);
         person.write_all(b"x").unwrap();
         assert!(is_typed(&caller), "what comes later is somebody else's");
+    }
+
+    #[test]
+    fn where_nobody_reads_the_answers_nothing_is_asked() {
+        let ((mut person, caller), (agent, inside)) = (terminal(), terminal());
+        let ends = Ends { input: None, output: caller.as_fd(), caller: Identity::own() };
+        let relay = Relay::new(agent.into(), ends).unwrap();
+        File::from(inside).write_all(b"\x1b[1mone\x1b[6n\x1b]11;?\x07two").unwrap();
+        relay.finish(Duration::from_secs(10)).unwrap();
+        let mut seen = [0; 10];
+        person.read_exact(&mut seen).unwrap();
+        assert_eq!(&seen, b"\x1b[1monetwo");
     }
 
     #[test]

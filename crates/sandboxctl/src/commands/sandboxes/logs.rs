@@ -1,12 +1,13 @@
 //! `logs`: prints what the first command of a sandbox has written.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use confine::protocol::Attachment;
 use policy::text::json_bytes::base64;
 use sandbox::host::acting::ActingAs;
+use sandbox::host::terminal::Queries;
 use sandbox::session::staying::logs::{LogReader, Logged, LoggedStream};
 use sandbox::state::sandboxes::Phase;
 use serde_json::json;
@@ -43,12 +44,13 @@ pub(crate) fn logs(ui: &Ui, context: &Context, args: &LogsArgs) -> Result<ExitCo
     if let Some(lines) = args.tail {
         logged = last_lines(logged, lines);
     }
-    print(ui, context, &logged, args.timestamps)?;
+    let mut screens = Screens::find();
+    print(ui, context, &logged, args.timestamps, &mut screens)?;
     while args.follow && sandbox.phase == Phase::Running {
         // First how it is, then what it has written: nothing comes after the last look.
         std::thread::sleep(INTERVAL);
         let found = sandboxes.lookup(sandbox.record.id.as_str())?;
-        print(ui, context, &reader.read(&sandbox)?, args.timestamps)?;
+        print(ui, context, &reader.read(&sandbox)?, args.timestamps, &mut screens)?;
         let Some(found) = found else { break };
         sandbox = found;
     }
@@ -94,7 +96,13 @@ fn last_lines(logged: Vec<Logged>, lines: usize) -> Vec<Logged> {
 }
 
 /// Prints with the rights of the caller: an agent says what is written, and some files in `/proc` ask who writes.
-fn print(ui: &Ui, context: &Context, logged: &[Logged], timestamps: bool) -> Result<(), CommandError> {
+fn print(
+    ui: &Ui,
+    context: &Context,
+    logged: &[Logged],
+    timestamps: bool,
+    screens: &mut Screens,
+) -> Result<(), CommandError> {
     let _acting = ActingAs::user(context.caller).context("the rights of the user behind sudo")?;
     for one in logged {
         if ui.is_json() {
@@ -111,12 +119,36 @@ fn print(ui: &Ui, context: &Context, logged: &[Logged], timestamps: bool) -> Res
         }
         let bytes = if timestamps { stamped(one) } else { one.content.clone() };
         match one.stream {
-            LoggedStream::Stdout => ui.raw(&bytes)?,
+            LoggedStream::Stdout => ui.raw(&shown(screens.stdout.as_mut(), bytes))?,
             // What nobody reads on standard error is no reason to fail.
-            LoggedStream::Stderr => drop(io::stderr().lock().write_all(&bytes)),
+            LoggedStream::Stderr => {
+                let bytes = shown(screens.stderr.as_mut(), bytes);
+                drop(io::stderr().lock().write_all(&bytes));
+            }
         }
     }
     Ok(())
+}
+
+/// The streams that are terminals.
+struct Screens {
+    stdout: Option<Queries>,
+    stderr: Option<Queries>,
+}
+
+impl Screens {
+    fn find() -> Self {
+        let screen = |is_terminal: bool| is_terminal.then(Queries::default);
+        Self { stdout: screen(io::stdout().is_terminal()), stderr: screen(io::stderr().is_terminal()) }
+    }
+}
+
+/// Leaves out what a terminal would answer: whoever reads from it next would take that for typed.
+fn shown(screen: Option<&mut Queries>, bytes: Vec<u8>) -> Vec<u8> {
+    match screen {
+        Some(queries) => queries.leave_out(&bytes),
+        None => bytes,
+    }
 }
 
 /// Puts the time in seconds before each line.
