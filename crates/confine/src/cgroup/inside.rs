@@ -5,7 +5,7 @@ use std::path::Path;
 use policy::plan::Layer;
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
 
-use super::limit::TCP_BUFFERS;
+use super::limit::{TCP_BUFFERS, UNCOUNTED};
 use crate::kernel_file::KernelFileSystem;
 use crate::report::{Finding, Status};
 
@@ -40,8 +40,12 @@ const MEMORY_V1: &str = "memory/memory.limit_in_bytes";
 fn with_tcp_buffers(memory: Finding, wanted: u64, seen: impl Fn(&str) -> Option<String>) -> Finding {
     let buffers = number(&seen, &[&format!("memory/{TCP_BUFFERS}")]);
     let is_limited = seen(MEMORY_V1).is_none() || buffers.is_some_and(|bytes| bytes <= wanted);
-    if memory.status != Status::Enforced || is_limited {
+    if memory.status != Status::Enforced {
         return memory;
+    }
+    if is_limited {
+        let reason = format!("{}; {UNCOUNTED}", memory.reason);
+        return Finding { reason, ..memory };
     }
     let reason = format!("{}, but buffers of TCP are not limited (cgroup version 1)", memory.reason);
     Finding { status: Status::Partly, reason, ..memory }

@@ -8,7 +8,7 @@ use policy::text::escape;
 
 use super::group::{Cgroup, CgroupVersion};
 use super::hierarchy::Hierarchy;
-use super::limit::{Limit, TCP_BUFFERS, has_swap, quota, set};
+use super::limit::{Limit, TCP_BUFFERS, UNCOUNTED, has_swap, quota, set};
 use crate::report::{Finding, Status};
 
 /// Makes a group below this process's own one for every controller that is there.
@@ -65,7 +65,7 @@ fn apply(directory: &Path, limit: Limit) -> io::Result<(Status, String)> {
             };
             // Neither counts these.
             Ok(match set(directory, TCP_BUFFERS, bytes) {
-                Ok(()) => (status, format!("{reason}, and as much of buffers of TCP")),
+                Ok(()) => (status, format!("{reason}, and as much of buffers of TCP; {UNCOUNTED}")),
                 Err(error) => {
                     (Status::Partly, format!("{reason}, but buffers of TCP are not limited: {error}"))
                 }

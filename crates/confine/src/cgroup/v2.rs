@@ -9,7 +9,7 @@ use rustix::fs::{Access, access};
 
 use super::group::{Cgroup, CgroupVersion};
 use super::hierarchy::{Controller, Hierarchy, Unified};
-use super::limit::{Limit, PERIOD, has_swap, quota, set};
+use super::limit::{Limit, PERIOD, UNCOUNTED, has_swap, quota, set};
 use crate::report::{Finding, Status};
 
 /// Where a group can be made, and which limits it can have there.
@@ -147,9 +147,9 @@ fn apply(directory: &Path, limit: Limit) -> io::Result<(Status, String)> {
         Limit::Memory(Bytes(bytes)) => {
             set(directory, "memory.max", bytes)?;
             match set(directory, "memory.swap.max", 0) {
-                Ok(()) => Ok((Status::Enforced, format!("{holds}, no swap"))),
+                Ok(()) => Ok((Status::Enforced, format!("{holds}, no swap; {UNCOUNTED}"))),
                 Err(_) if !has_swap() => {
-                    Ok((Status::Enforced, format!("{holds}, and this machine has no swap")))
+                    Ok((Status::Enforced, format!("{holds}, and this machine has no swap; {UNCOUNTED}")))
                 }
                 Err(error) => Ok((Status::Partly, format!("{holds}, but swap is not limited: {error}"))),
             }

@@ -71,8 +71,18 @@ pub(crate) struct Watched<'a> {
     pub(crate) is_unexpected: bool,
     /// How it is held in its place, if it is a link.
     pub(crate) hold: Hold,
-    /// Where it leads, if that is out of the boundary: `None` if each process finds something else there.
-    leads_out: Option<Option<&'a Path>>,
+    leads_out: LeadsOut<'a>,
+}
+
+/// Where a protected path leads out of the boundary.
+#[derive(Clone, Copy)]
+enum LeadsOut<'a> {
+    /// It does not.
+    Nowhere,
+    /// To this path of the host.
+    To(&'a Path),
+    /// Where each process finds something else, or nobody knows.
+    Unknown,
 }
 
 impl<'a> Watched<'a> {
@@ -95,13 +105,27 @@ impl<'a> Watched<'a> {
     }
 
     fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold, mounts: &'a Mounts) -> Self {
-        let leads_out = mounts.listed_out.get(path).map(Option::as_deref);
+        let leads_out = match mounts.listed_out.get(path) {
+            None => LeadsOut::Nowhere,
+            Some(Some(target)) => LeadsOut::To(target),
+            Some(None) => LeadsOut::Unknown,
+        };
         Self { leads_out, ..Self::at(path, seen_as, *cause, base, hold) }
     }
 
     fn at(path: &'a Path, seen_as: &'a Path, cause: Cause, base: &'a Base, hold: Hold) -> Self {
         let (is_unfollowed, is_followed, is_unexpected) = (false, false, false);
-        Self { path, seen_as, cause, base, is_unfollowed, is_followed, is_unexpected, hold, leads_out: None }
+        Self {
+            path,
+            seen_as,
+            cause,
+            base,
+            is_unfollowed,
+            is_followed,
+            is_unexpected,
+            hold,
+            leads_out: LeadsOut::Nowhere,
+        }
     }
 }
 
@@ -266,10 +290,12 @@ impl Classifier {
     /// Returns whether a link that may stand there leads to what is not classified where it lies, and the agent may write all the same: in
     /// another shared directory, or through `/proc` back into this one.
     fn leads_to_unclassified(&self, one: &Watched<'_>) -> bool {
-        let is_written = |target: Option<&Path>| {
-            target.is_none_or(|target| self.shared.iter().any(|shared| target.starts_with(shared)))
-        };
-        one.stays_writable() && one.leads_out.is_some_and(is_written)
+        one.stays_writable()
+            && match one.leads_out {
+                LeadsOut::Nowhere => false,
+                LeadsOut::To(target) => self.shared.iter().any(|shared| target.starts_with(shared)),
+                LeadsOut::Unknown => true,
+            }
     }
 
     /// Lists each file, link and directory at a path that the settings protect, with a sum of its content: whatever it holds, a program
@@ -519,7 +545,7 @@ mod tests {
             is_followed: false,
             is_unexpected: false,
             hold: Hold::Fixed,
-            leads_out: None,
+            leads_out: LeadsOut::Nowhere,
         };
         let is_over = AtomicBool::new(false);
         let exchange = || {
