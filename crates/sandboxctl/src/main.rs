@@ -28,6 +28,7 @@ mod facts;
 mod files;
 mod git_identity;
 mod home;
+mod linked_boundaries;
 mod load;
 mod log;
 mod output;

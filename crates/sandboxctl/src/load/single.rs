@@ -34,7 +34,9 @@ use crate::error::CommandError;
 use crate::files::{self, FoundFile};
 use crate::ui::Ui;
 use crate::worktrees::share_repositories;
-use crate::{agents, consent, facts, home, outward_links, own_files, own_git, precedence, request};
+use crate::{
+    agents, consent, facts, home, linked_boundaries, outward_links, own_files, own_git, precedence, request,
+};
 
 /// A plan without its workers, and what it was made from.
 pub(crate) struct Made {
@@ -137,6 +139,7 @@ pub(crate) fn make(
     own_files::protect_settings(context, &mut plan)?;
     own_files::protect_known(in_force.all_files(), &mut plan);
     own_git::protect(context, &mut plan);
+    linked_boundaries::protect(context, &mut plan);
     let config = file.map(|file| file.candidate.path);
     Ok(Made { plan, policy, config, project, ignored, asked, searched, directories, programs })
 }

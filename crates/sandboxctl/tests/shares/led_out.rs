@@ -68,3 +68,43 @@ fn what_is_shared_through_a_link_out_of_its_project_is_warned_of() {
         assert_eq!(warned(&[], "app"), (String::new(), false), "{what}");
     }
 }
+
+/// A program that obeys a path of one directory reads what a link there leads to in another one, which is shared, too.
+#[test]
+fn what_a_link_of_another_shared_directory_leads_to_is_protected() {
+    // Links of the owner's in `workspace`, what they lead to, and what the agent writes there.
+    const LINKED: &[(&str, &str, &str)] = &[
+        (".envrc", "../other/envrc", "envrc"),
+        (".vscode", "../other/editor", "editor/tasks.json"),
+        ("mise.toml", "../other/m", "m"),
+        (".envrc", "../other/none", "none"),
+        ("sub/.git/hooks/pre-commit", "../../../../other/hook", "hook"),
+    ];
+    for (place, what) in places("links from one shared directory to another") {
+        for (link, target, written) in LINKED {
+            let git =
+                ["workspace/sub/.git/HEAD", "workspace/sub/.git/config", "workspace/sub/.git/objects/x"];
+            for file in git.iter().chain(&[
+                "workspace/sub/.git/refs/x", "other/envrc", "other/editor/x", "other/m", "other/hook",
+            ]) {
+                place.write(file, if file.ends_with("HEAD") { "ref: refs/heads/main\n" } else { "" });
+            }
+            let link = place.workspace().join(link);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            let other = place.workspace().with_file_name("other");
+            let volume = format!("{}:/other", other.display());
+            let attack = format!("echo '{{\"runOn\": \"evil\"}}' > /other/{written}");
+            let flags = ["--volume", ".:/workspace", "--volume", &volume];
+            let output = place.inside(&flags, &["sh", "-c", &attack]).output().unwrap();
+            let read = || std::fs::read_to_string(other.join(written)).unwrap_or_default();
+            assert!(!read().contains("evil"), "{what}: {} -> {target}: {output:?}", link.display());
+            // The control: without the link nothing obeys it.
+            std::fs::remove_file(&link).unwrap();
+            let output = place.inside(&flags, &["sh", "-c", &attack]).output().unwrap();
+            assert!(read().contains("evil"), "{what}: {} -> {target}: {output:?}", link.display());
+            let cleared = place.outside(&["sh", "-c", "rm -rf .envrc .vscode mise.toml sub ../other/*"]);
+            assert!({ cleared }.status().unwrap().success());
+        }
+    }
+}

@@ -78,6 +78,9 @@ impl Search<'_> {
             }
             Ok(Leads::Nowhere { missing }) => return drop(self.led(&missing)),
             Ok(Leads::Unfollowed { links, missing, .. }) => {
+                if missing.is_none() && link.is_relative() {
+                    self.note_listed_out(link);
+                }
                 self.led_to(missing);
                 links
             }
