@@ -48,6 +48,19 @@ const DIRECTORY: u32 = 0o040_000;
 /// How long the extension is that says where entries end, with its header. It has a number of SHA-1 in any index.
 const END_OF_ENTRIES: usize = 32;
 
+/// The longest path. The kernel opens none of more than 4096 bytes (`PATH_MAX`), and git takes any.
+const MAX_PATH: usize = 16 << 10;
+
+/// How many bytes all paths of an index have together, at most. In version 4 a path says only how it differs from the one before, so a
+/// small index may stand for far more than can be looked at.
+const MAX_PATHS: usize = 256 << 20;
+
+/// How many bytes of it the paths of submodules have.
+const MAX_SUBMODULES: usize = 16 << 20;
+
+/// How many paths a `MERGE_RR` lists, at most: each is looked up in every work tree. It has one for each file with conflicts.
+const MAX_MERGED: usize = 10_000;
+
 /// How many digits the number of a variant has in a `MERGE_RR`, at most. Git counts them from 0 for each conflict that is resolved in more than one way.
 const MAX_VARIANT_DIGITS: usize = 4;
 
@@ -112,6 +125,9 @@ pub fn merged(content: &[u8]) -> Result<Paths, MalformedIndex> {
         if number.is_none() || !parts.next().is_none_or(is_variant) {
             return Err(MalformedIndex);
         }
+        if path.len() > MAX_PATH || written.len() == MAX_MERGED {
+            return Err(MalformedIndex);
+        }
         written.push(PathBuf::from(OsStr::from_bytes(path)));
     }
     let outside = written.iter().find(|path| is_outside(path)).cloned();
@@ -168,7 +184,7 @@ pub fn read(
         })?;
     }
     if replaced.is_empty() {
-        return Ok(found);
+        return checked(found);
     }
     let (number, data) =
         link.and_then(|link| link.split_at_checked(format.length())).ok_or(MalformedIndex)?;
@@ -187,7 +203,13 @@ pub fn read(
             at += 1;
         });
     }
-    Ok(found)
+    checked(found)
+}
+
+/// Refuses an index with more submodules than can be looked at.
+fn checked(found: Paths) -> Result<Paths, MalformedIndex> {
+    let bytes = found.submodules.iter().map(|path| path.as_os_str().len()).sum::<usize>();
+    if bytes <= MAX_SUBMODULES { Ok(found) } else { Err(MalformedIndex) }
 }
 
 /// What git writes at a path of an index.
@@ -290,6 +312,7 @@ fn entries(
         return Err(MalformedIndex);
     }
     let mut path = Vec::new();
+    let mut left = MAX_PATHS;
     let mut last: Option<(Vec<u8>, u16)> = None;
     let mut blocks = Blocks::of(content, number);
     for entry in 0..entries {
@@ -323,6 +346,7 @@ fn entries(
         }
         let end = rest.iter().position(|byte| *byte == 0).ok_or(MalformedIndex)?;
         path.extend_from_slice(&rest[..end]);
+        left = left.checked_sub(path.len()).filter(|_| path.len() <= MAX_PATH).ok_or(MalformedIndex)?;
         if usize::from(flags & LENGTH) != path.len().min(usize::from(LENGTH)) {
             return Err(MalformedIndex);
         }

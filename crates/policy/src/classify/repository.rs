@@ -72,10 +72,14 @@ fn is_hostile(of_kind: &[u8]) -> bool {
     name.starts_with(b"-") || is_expanded(of_kind)
 }
 
-/// Returns whether a shell expands a name in a prompt, or a terminal obeys it: the backslash may stand for any letter (`PS1` in bash(1)).
+/// Returns whether a shell expands a name in a prompt, an editor or tmux does in its status line, or a terminal obeys it: the backslash may
+/// stand for any letter (`PS1` in bash(1)).
 pub(super) fn is_expanded(name: &[u8]) -> bool {
     name.iter().any(|byte| matches!(byte, b'`' | b'\\'))
-        || name.windows(2).any(|pair| matches!(pair, b"$(" | b"${"))
+        // Of a shell, of the status line of Vim (`statusline`), and of tmux.
+        || name.windows(2).any(|pair| matches!(pair, b"$(" | b"${" | b"%{" | b"%!" | b"%@" | b"#(" | b"#{"))
+        // Of Kakoune.
+        || name.windows(4).any(|four| four == b"%sh{")
         || String::from_utf8_lossy(name).contains(char::is_control)
 }
 
@@ -89,7 +93,9 @@ pub fn leads_out(content: &[u8]) -> Option<&Path> {
         return word.split(|byte| *byte == b'\n').next().and_then(path);
     }
     let name = content.strip_prefix(b"ref:")?.trim_ascii();
-    (!is_reference_name(name)).then(|| Path::new(OsStr::from_bytes(name)))
+    let is_word =
+        |name: &[u8]| is_reference_name(name) && !is_hostile_reference(Path::new(OsStr::from_bytes(name)));
+    (!is_word(name)).then(|| Path::new(OsStr::from_bytes(name)))
 }
 
 /// Returns whether git takes a link for a `HEAD` that leads here. Nothing has to be there.
@@ -153,6 +159,27 @@ mod tests {
         }
         assert!(is_head_link(Path::new("refs/heads/main")));
         assert!(!is_head_link(Path::new("./refs/heads/main")));
+    }
+
+    #[test]
+    fn a_name_that_a_program_expands_is_no_reference() {
+        for name in
+            ["x%{system('id')}", "x%!v:f()", "x%@f@", "x%sh{id}", "x#(id)", "x#{x}", "x$(id)", "a`id`"]
+        {
+            let reference = format!("refs/heads/{name}");
+            assert!(is_hostile_reference(Path::new(&reference)), "{name}");
+            assert!(!is_reference_name(reference.as_bytes()), "{name}");
+            assert!(leads_out(format!("ref: {reference}\n").as_bytes()).is_some(), "{name}");
+        }
+        // A shell takes these for the end of a command.
+        for name in ["a;id", "a|id", "a&id", "a<b"] {
+            assert!(leads_out(format!("ref: refs/heads/{name}\n").as_bytes()).is_some(), "{name}");
+        }
+        for name in ["main", "fix/100%", "a%20b", "user#12", "feature-$x", "a@b", "fix/(scope)!"] {
+            let reference = format!("refs/heads/{name}");
+            assert!(!is_hostile_reference(Path::new(&reference)), "{name}");
+            assert!(leads_out(format!("ref: {reference}\n").as_bytes()).is_none(), "{name}");
+        }
     }
 
     #[test]

@@ -231,10 +231,12 @@ impl Baseline {
         }
         let was_searched = |git: &Path| self.searched.contains(&Base::Git(git.into()));
         // What is moved aside does not lie there any more.
-        let goes = |path: &Path| {
-            let moved = findings.iter().filter(|one| one.origin != FindingOrigin::Earlier);
-            moved.into_iter().any(|one| path.starts_with(&one.path))
-        };
+        let moved: HashSet<&Path> = findings
+            .iter()
+            .filter(|one| one.origin != FindingOrigin::Earlier)
+            .map(|one| one.path.as_path())
+            .collect();
+        let goes = |path: &Path| path.ancestors().any(|above| moved.contains(above));
         let is_since = |path: &Path| self.touched(root, path) == Touched::Since;
         // Of one that is shared, its own boundary says what its index would write.
         let is_shared = |git: &Path| self.shared_elsewhere.iter().any(|shared| shared == git);
@@ -258,8 +260,8 @@ impl Baseline {
         findings.extend(self.new_annex_programs(root, mounts));
         // What git does not make goes as a whole.
         let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == FindingOrigin::Created;
-        let whole: Vec<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
-        findings.retain(|one| !whole.iter().any(|above| one.path != *above && one.path.starts_with(above)));
+        let whole: HashSet<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
+        findings.retain(|one| !one.path.ancestors().skip(1).any(|above| whole.contains(above)));
         // A link may be on the way of several programs.
         let mut once = HashSet::new();
         findings.retain(|one| once.insert((one.path.clone(), one.reason.clone())));

@@ -344,3 +344,38 @@ fn an_old_link_that_comes_to_its_place_with_a_directory_is_moved_aside() {
         }
     }
 }
+
+/// What takes hours to follow, and is made in a second. Where it is looked at for long, nothing else is, and the sandbox runs on meanwhile.
+#[test]
+fn what_multiplies_is_not_followed_for_long() {
+    let alternates = |boundary: &Boundary| {
+        boundary.bare("n/.git").write("n/.git/config", "[core]\n\trepositoryformatversion = 0\n");
+        let of = |level: usize| (0..60).map(|number| format!("../../{level}/{number}\n")).collect::<String>();
+        for (level, number) in (0..6).flat_map(|level| (0..60).map(move |number| (level, number))) {
+            let lends = if level < 5 { of(level + 1) } else { String::new() };
+            boundary.write(&format!("n/o/{level}/{number}/info/alternates"), &lends);
+        }
+        let first: String = (0..60).map(|number| format!("../../o/0/{number}\n")).collect();
+        boundary.write("n/.git/objects/info/alternates", &first);
+    };
+    let absolute = |boundary: &Boundary| {
+        boundary.write("n/.git", &format!("gitdir: {}\n", "/a".repeat(500_000)));
+    };
+    let relative = |boundary: &Boundary| {
+        boundary.write("n/.git", &format!("gitdir: {}\n", "a/".repeat(500_000)));
+    };
+    let unknown = |boundary: &Boundary| {
+        for number in 0..5_000 {
+            boundary.write(&format!(".git/x{number}"), "");
+        }
+    };
+    for attack in [&alternates as &dyn Fn(&Boundary), &absolute, &relative, &unknown] {
+        let (boundary, _) = committed();
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        boundary.write(".envrc", "evil");
+        let found = boundary.compare(&baseline);
+        assert!(found.iter().any(|one| one.path == Path::new(".envrc")), "{found:?}");
+        assert!(found.len() > 1, "{found:?}");
+    }
+}

@@ -153,6 +153,34 @@ fn an_index_that_says_two_things_is_none() {
     assert_eq!(parse(&behind), Err(MalformedIndex));
 }
 
+/// In version 4 an entry of 70 bytes may stand for a path of any length.
+#[test]
+fn an_index_that_stands_for_far_more_than_it_has_is_none() {
+    let entry = |name: &[u8], dropped: &[u8], length: usize| {
+        let length = u16::try_from(length.min(0xfff)).unwrap();
+        let mut entry = [[0; 24].as_slice(), &SUBMODULE.to_be_bytes(), &[0; 12], &[7; 20]].concat();
+        entry.extend(length.to_be_bytes().iter().chain(dropped).chain(name).chain(b"\0"));
+        entry
+    };
+    let bomb = |length: usize, count: u32| {
+        let long = vec![b'a'; length];
+        let mut entries = vec![entry(&long, &[0], length)];
+        // Each drops the last eight bytes, and has eight digits of its own.
+        for number in 1..count {
+            entries.push(entry(
+                format!("{number:08}").as_bytes(),
+                &[if number == 1 { 0 } else { 8 }],
+                length + 8,
+            ));
+        }
+        index(4, &entries)
+    };
+    assert!(parse(&bomb(100, 10)).is_ok(), "the control");
+    for (length, count) in [(20_000, 2), (16_000, 2_000), (10_000, 30_000)] {
+        assert_eq!(parse(&bomb(length, count)), Err(MalformedIndex), "{length} {count}");
+    }
+}
+
 /// Numbers that are the same at each run.
 struct Numbers(u64);
 

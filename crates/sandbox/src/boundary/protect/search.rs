@@ -74,6 +74,7 @@ pub fn mounts(
         in_git: Arc::clone(&rules.in_git),
         in_tree: Arc::clone(&rules.in_tree),
         seen_git: BTreeSet::new(),
+        seen_objects: BTreeSet::new(),
         seen_trees: BTreeSet::new(),
         seen_modules: BTreeMap::new(),
         read_only: BTreeMap::new(),

@@ -285,10 +285,13 @@ impl Search<'_> {
                     Ok(Leads::To { links, .. } | Leads::Unfollowed { links, .. }) => links.is_empty(),
                     Ok(Leads::Nowhere { .. }) | Err(_) => true,
                 };
-                list.linked
-                    .extend(paths.written.iter().filter(|path| !is_plain(path)).take(MAX_HIDDEN).cloned());
+                let written = paths.written.iter().take_while(|_| !self.until.is_over());
+                list.linked.extend(written.filter(|path| !is_plain(path)).take(MAX_HIDDEN).cloned());
             }
             self.path_lists = lists;
+            if self.is_out_of_time() {
+                break;
+            }
         }
         self.merged_elsewhere();
     }

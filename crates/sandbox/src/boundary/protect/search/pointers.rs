@@ -18,7 +18,7 @@ use crate::boundary::protect::reach::{Base, DiscoveredBy};
 use crate::boundary::protect::search::progress::{
     Ahead, DataAhead, Leads, MODULE, OF_GIT, OnHost, PointerTarget, Search, WorkTree, is, read_up_to,
 };
-use crate::boundary::protect::search::resolve::{Unresolved, canonical};
+use crate::boundary::protect::search::resolve::{MAX_PATH, Unresolved, canonical};
 use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 
@@ -92,6 +92,10 @@ impl Search<'_> {
 
     /// Follows the alternates of a directory of objects: nothing in them runs, but they hand over what they hold.
     pub(crate) fn alternates(&mut self, objects: &Path, levels: u32) {
+        // Many may lend from the same ones, and each level of them multiplies.
+        if self.is_out_of_time() || !self.seen_objects.insert(objects.into()) {
+            return;
+        }
         let file = objects.join("info/alternates");
         let base = self.led(&file);
         // Git follows links to it.
@@ -290,6 +294,9 @@ impl Search<'_> {
     /// Resolves a path that was written inside, where the boundary has another path: `git worktree add` does so. On the
     /// host there is nothing at such a path, so git obeys nothing there.
     pub(super) fn as_seen_inside(&self, named: &Path, wanted: PointerTarget) -> Option<PathBuf> {
+        if named.as_os_str().len() > MAX_PATH {
+            return None;
+        }
         let parts: Vec<Component> = named.components().collect();
         // Past the root, and past at least one directory.
         (2..parts.len()).find_map(|start| {

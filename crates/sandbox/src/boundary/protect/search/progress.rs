@@ -41,6 +41,8 @@ pub(super) struct Search<'a> {
     pub(super) in_git: Arc<Listed<'a>>,
     /// Protected paths in a work tree.
     pub(super) in_tree: Arc<Listed<'a>>,
+    /// Directories of objects of which the alternates were followed.
+    pub(super) seen_objects: BTreeSet<PathBuf>,
     pub(super) seen_git: BTreeSet<PathBuf>,
     /// Directories of git's data with the work trees they were looked at for: several may share one.
     pub(super) seen_trees: BTreeSet<(PathBuf, Option<PathBuf>)>,

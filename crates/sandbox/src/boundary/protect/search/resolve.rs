@@ -16,6 +16,9 @@ use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::{Leads, OnHost, Search};
 use crate::host::beneath;
 
+/// The longest path that the kernel opens (`PATH_MAX`).
+pub(super) const MAX_PATH: usize = 4096;
+
 /// How many links are followed before they are taken for a circle, as the kernel does.
 const MAX_LINKS: usize = 40;
 
@@ -64,6 +67,10 @@ impl Search<'_> {
     }
 
     fn resolve_past(&self, base: &Path, path: &Path, mut pass: impl FnMut(&Path)) -> Result<Leads, Errno> {
+        // No program opens it, and to list what lies above each part of it would take hours.
+        if path.as_os_str().len() > MAX_PATH {
+            return Err(Errno::NAMETOOLONG);
+        }
         let mut at = Position::Inside(base.to_path_buf());
         let mut links = Vec::new();
         let mut ahead = VecDeque::new();
@@ -177,6 +184,9 @@ pub(super) fn canonical(base: &Path, path: &Path) -> Result<PathBuf, Unresolved>
         let wanted = |part: &Component| matches!(part, Component::Normal(_) | Component::ParentDir);
         path.components().filter(wanted).map(|part| part.as_os_str().to_owned()).collect()
     };
+    if path.as_os_str().len() > MAX_PATH {
+        return Err(Unresolved::Unknown);
+    }
     let mut at = if path.is_absolute() { PathBuf::from("/") } else { base.to_owned() };
     let mut ahead: VecDeque<OsString> = names(path).into();
     let mut followed = 0;
