@@ -12,8 +12,9 @@ use crate::report::{Finding, Status};
 /// The limit of buffers of TCP sockets, which version 1 counts by themselves.
 pub(super) const TCP_BUFFERS: &str = "memory.kmem.tcp.limit_in_bytes";
 
-/// What no version of cgroups counts: answers to requests of netlink(7) that nobody reads.
-pub(super) const UNCOUNTED: &str = "unread answers of netlink sockets are not counted";
+/// What no version of cgroups counts: answers to requests of netlink(7), and errors that wait at sockets (`IP_RECVERR`, ip(7)), if nobody reads
+/// them.
+pub(super) const UNCOUNTED: &str = "unread answers of netlink and errors of sockets are not counted";
 
 /// A limit that a controller is to enforce.
 #[derive(Clone, Copy, Debug)]

@@ -198,7 +198,8 @@ impl NewFilesystem {
                 vec![(c"size", size), (c"nr_inodes", inodes), (c"mode", mode)]
             }
             Self::Proc => Vec::new(),
-            Self::Devpts => vec![(c"ptmxmode", c"0666"), (c"mode", c"0620")],
+            // All instances share one number of terminals (`kernel.pty.max`), of which only the host's own has some for itself.
+            Self::Devpts => vec![(c"ptmxmode", c"0666"), (c"mode", c"0620"), (c"max", c"128")],
         }
     }
 

@@ -113,6 +113,10 @@ const OF_THE_INTERNET: Case = Case {
     then: SeccompAction::Allow,
 };
 
+/// asm-generic/socket.h; the libc crate has it for few libcs.
+const SO_ATTACH_REUSEPORT_CBPF: u32 = 51;
+/// `SO_TIMESTAMPING` of asm-generic/socket.h, old and new.
+const TIME_STAMPS: &[u32] = &[37, 65];
 /// linux/resource.h; libcs do not agree on its type.
 const PRIO_USER: u32 = 2;
 /// asm-generic/resource.h, likewise.
@@ -186,12 +190,16 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     checked(&[SYS_renameat2], &[Case { when: &[Test::AnyBit { arg: 4, mask: RENAME_WHITEOUT }], then: REFUSED }]),
     // Memory of this process itself. `move_pages` and `migrate_pages` reach into others and are left out.
     allowed(&[
-        SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_remap_file_pages, SYS_brk, SYS_madvise,
+        SYS_munmap, SYS_mprotect, SYS_mremap, SYS_remap_file_pages, SYS_brk, SYS_madvise,
         SYS_mincore, SYS_msync, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mlockall, SYS_munlockall, SYS_mbind,
         SYS_set_mempolicy, SYS_get_mempolicy, SYS_set_mempolicy_home_node, SYS_pkey_mprotect,
-        SYS_pkey_alloc, SYS_pkey_free, SYS_mseal, SYS_map_shadow_stack, SYS_memfd_create, SYS_memfd_secret,
+        SYS_pkey_alloc, SYS_pkey_free, SYS_mseal, SYS_map_shadow_stack, SYS_memfd_secret,
         SYS_membarrier,
     ]),
+    // But no huge pages that somebody has reserved: no cgroup of memory counts them, and what one takes the others lack.
+    checked(&[SYS_mmap], &[Case { when: &[Test::AnyBit { arg: 3, mask: MAP_HUGETLB as u32 }], then: SeccompAction::Refuse(ENOMEM) }]),
+    checked(&[SYS_memfd_create], &[Case { when: &[Test::AnyBit { arg: 1, mask: MFD_HUGETLB }], then: SeccompAction::Refuse(ENOMEM) }]),
+    checked(&[SYS_shmget], &[Case { when: &[Test::AnyBit { arg: 2, mask: SHM_HUGETLB as u32 }], then: SeccompAction::Refuse(ENOMEM) }]),
     // Processes and threads: run, wait, end. PID 1 needs them too.
     allowed(&[
         SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_set_tid_address,
@@ -239,15 +247,34 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     ]),
     // System V and POSIX IPC: objects live in the sandbox's own IPC namespace.
     allowed(&[
-        SYS_shmget, SYS_shmat, SYS_shmdt, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
+        SYS_shmat, SYS_shmdt, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
         SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_mq_unlink, SYS_mq_timedsend,
         SYS_mq_timedreceive, SYS_mq_notify, SYS_mq_getsetattr,
     ]),
     // Sockets once they exist.
     allowed(&[
         SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4, SYS_getsockname, SYS_getpeername,
-        SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg, SYS_setsockopt,
+        SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg,
         SYS_getsockopt, SYS_shutdown,
+    ]),
+    // No programs that choose packets: the kernel compiles each, all users of the machine share one bound for that
+    // (`net.core.bpf_jit_limit`), and where it is used up nobody gets a seccomp filter any more, no other sandbox and no browser. And no time stamps of
+    // what is sent, whose copies no cgroup counts.
+    checked(&[SYS_setsockopt], &[
+        Case {
+            when: &[
+                Test::OneOf { arg: 1, mask: WHOLE, values: &[SOL_SOCKET as u32] },
+                Test::OneOf { arg: 2, mask: WHOLE, values: &[SO_ATTACH_FILTER as u32, SO_ATTACH_REUSEPORT_CBPF] },
+            ],
+            then: REFUSED,
+        },
+        Case {
+            when: &[
+                Test::OneOf { arg: 1, mask: WHOLE, values: &[SOL_SOCKET as u32] },
+                Test::OneOf { arg: 2, mask: WHOLE, values: TIME_STAMPS },
+            ],
+            then: SeccompAction::Refuse(ENOPROTOOPT),
+        },
     ]),
     // Making sockets: local ones, the internet, and the netlink that shows which interfaces there are.
     // Everything else (packet, vsock, alg, xdp, bluetooth, can, tipc ...) is kernel code no build needs,

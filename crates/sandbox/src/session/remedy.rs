@@ -134,7 +134,10 @@ pub(crate) fn layer(provider: Provider, layer: Layer, reason: String) -> StartEr
         Layer::Landlock => {
             "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)"
         }
-        Layer::Seccomp => "a kernel built with CONFIG_SECCOMP_FILTER",
+        Layer::Seccomp => {
+            "a kernel built with CONFIG_SECCOMP_FILTER; where it says `os error 524`, programs of this machine have used up what all \
+             filters may take together: end them, or raise net.core.bpf_jit_limit"
+        }
         Layer::Memory | Layer::Cpu | Layer::Pids => cgroups::remedy_for_limits(Path::new("/")),
         _ => "run `sandboxctl doctor` for what this host allows",
     };
@@ -144,6 +147,9 @@ pub(crate) fn layer(provider: Provider, layer: Layer, reason: String) -> StartEr
             .to_owned()
     } else if provider.runs_containers() {
         format!("{fix}, and an engine that lets containers use it; no container runs without \"{layer}\"")
+    } else if layer == Layer::Seccomp {
+        // Whoever uses up what filters may take is not to get a sandbox without one.
+        fix.to_owned()
     } else {
         format!("{fix}; or take \"{layer}\" off native.require, which lets it run without")
     };

@@ -350,13 +350,14 @@ fn an_old_link_that_comes_to_its_place_with_a_directory_is_moved_aside() {
 fn what_multiplies_is_not_followed_for_long() {
     let alternates = |boundary: &Boundary| {
         boundary.bare("n/.git").write("n/.git/config", "[core]\n\trepositoryformatversion = 0\n");
-        let of = |level: usize| (0..60).map(|number| format!("../../{level}/{number}\n")).collect::<String>();
+        let of = |level: &str| {
+            (0..60).map(|number| format!("../../{level}/{number}")).collect::<Vec<_>>().join("\n")
+        };
         for (level, number) in (0..6).flat_map(|level| (0..60).map(move |number| (level, number))) {
-            let lends = if level < 5 { of(level + 1) } else { String::new() };
+            let lends = if level < 5 { of(&(level + 1).to_string()) } else { String::new() };
             boundary.write(&format!("n/o/{level}/{number}/info/alternates"), &lends);
         }
-        let first: String = (0..60).map(|number| format!("../../o/0/{number}\n")).collect();
-        boundary.write("n/.git/objects/info/alternates", &first);
+        boundary.write("n/.git/objects/info/alternates", &of("o/0"));
     };
     let absolute = |boundary: &Boundary| {
         boundary.write("n/.git", &format!("gitdir: {}\n", "/a".repeat(500_000)));

@@ -30,6 +30,7 @@ mod kernel_settings;
 mod late_sockets;
 mod leases;
 mod links;
+mod machine_wide;
 mod many_sockets;
 mod memory;
 mod mounts;

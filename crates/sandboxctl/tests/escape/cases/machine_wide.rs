@@ -1,0 +1,55 @@
+//! What all users of a machine share, and no control group divides: who takes all of it takes it from everybody.
+
+use crate::attack::Attack;
+use crate::machine::callers;
+use crate::place::Place;
+
+#[test]
+fn what_no_group_divides_is_refused() {
+    Attack::new(
+        r#"
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+# One instruction: take everything.
+instruction = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0xffffffff))
+program = struct.pack("HxxxxxxP", 1, ctypes.addressof(instruction))
+attempt("compiled filter", lambda: udp.setsockopt(socket.SOL_SOCKET, 26, program))
+attempt("copies of what is sent", lambda: udp.setsockopt(socket.SOL_SOCKET, 37, struct.pack("I", 0x412)))
+attempt("huge pages in a file", lambda: checked(libc.memfd_create(b"huge", 4)))
+attempt("another option", lambda: udp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1))
+attempt("another file", lambda: checked(libc.memfd_create(b"small", 0)))
+"#,
+    )
+    .gets(&[
+        ("compiled filter", "ok", "EPERM"),
+        ("copies of what is sent", "ok", "ENOPROTOOPT"),
+        ("huge pages in a file", "ok", "ENOMEM"),
+        ("another option", "ok", "ok"),
+        ("another file", "ok", "ok"),
+    ]);
+}
+
+/// Opens terminals until there are no more, or more than a sandbox gets.
+const TERMINALS: &str = r#"
+import os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+opened = 0
+try:
+    while opened < 200:
+        os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
+        opened += 1
+except OSError as error:
+    print(error.strerror)
+print(opened)
+"#;
+
+#[test]
+fn a_sandbox_does_not_take_all_terminals() {
+    for caller in callers("terminals") {
+        let place = Place::new(caller);
+        let said = |output: std::process::Output| String::from_utf8_lossy(&output.stdout).into_owned();
+        let outside = said(place.outside(&["python3", "-c", TERMINALS]).output().unwrap());
+        assert_eq!(outside, "200\n", "the control, by {caller:?}");
+        let inside = said(place.inside(&[""; 0], &["python3", "-c", TERMINALS]).output().unwrap());
+        assert_eq!(inside, "No space left on device\n128\n", "by {caller:?}");
+    }
+}
