@@ -201,7 +201,7 @@ fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
             || path == ".flaskenv"
             || path.starts_with(".env")
                 && !path.starts_with(".envrc")
-                && ![".env.leave", ".env.local.php"].contains(&path)
+                && ![".env.leave", ".env.local.php", ".env.schema"].contains(&path)
     };
     for path in built_in() {
         let path = path.replace('*', "a");
@@ -378,8 +378,8 @@ fn names_that_ordinary_tools_make_at_the_root_are_known_and_no_others() {
         assert!(is_known(Path::new(name)), "{name}");
         assert!(is_known(Path::new(&name.to_uppercase())), "{name} in capitals");
     }
-    for name in ".foorc .foo.toml .foo .vs .projects .nrepl.edn .graphqlrc.ts .pre-commit .envrc.d .config/foo.toml .htaccess \
-                 .php-cs-fixer.dist.php .mypy.ini .ansible-lint.toml .checkov.yaml .clang_complete .local .docker .sops.yaml .ignored .keeper"
+    for name in ".foorc .foo.toml .foo .vs .projects .nrepl.edn .graphqlrc.ts .pre-commit .envrcs .config/foo.toml .htaccess \
+                 .php-cs-fixer.dist.php .mypy.ini .ansible-lint.toml .checkov.json .clang_complete .local .docker .sops.yaml .ignored .keeper"
         .split_whitespace()
     {
         assert!(!is_known(Path::new(name)), "{name}");

@@ -90,6 +90,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(
+        ".env.schema",
+        "varlock",
+        "runs the commands (`exec()`), and loads the plugins, that it names",
+        "varlock, \"Functions\" and \"Root decorators\"",
+        RUN,
+    ),
+    read_only(
         ".agents",
         "agents that share skills, Codebuff",
         "runs what their settings name, takes what skills allow, and loads each `.ts` in it",
@@ -214,6 +221,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".serena/project.yml", "Serena", SERENA_EFFECT, SERENA, SERENA_FILES),
     read_only(".serena/project.local.yml", "Serena", SERENA_EFFECT, SERENA, SERENA_FILES),
+    read_only(
+        ".serena/cache",
+        "Serena before 2.0",
+        "loads the pickles in it, of which each may run anything",
+        "Serena, src/solidlsp/ls.py; Python library reference, pickle",
+        &[("*.pkl", ContentRule::Run), ("*", ContentRule::Harmless)],
+    ),
     classified(
         ".taskmaster/config.json",
         "Task Master",
@@ -352,6 +366,29 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("crushrc", "Crush", "the same as `.crushrc`", CRUSH, &[("", ContentRule::Run)]),
     read_only("crush.json", "Crush", "the same as `.crush.json`", CRUSH, NO_JSON),
     read_only(".qwen", "Qwen Code", "the same as `.gemini`", "Qwen Code, \"Configuration\"", DIRECTORY),
+    read_only(
+        ".devin",
+        "Devin CLI",
+        "starts servers, runs hooks, and takes permissions",
+        "Devin CLI, \"Configuration\" and \"Hooks\"",
+        DIRECTORY,
+    ),
+    read_only(".letta/settings.json", "Letta Code", LETTA_EFFECT, LETTA, NO_JSON),
+    read_only(".letta/settings.local.json", "Letta Code", LETTA_EFFECT, LETTA, NO_JSON),
+    read_only(
+        ".mux",
+        "Mux",
+        "runs `init` in a new workspace, and `tool_env`, `tool_pre` and `tool_post` around each tool",
+        "Mux, \"Init Hooks\" and \"Tool Hooks\"",
+        DIRECTORY,
+    ),
+    read_only(
+        ".goose/recipes",
+        "goose",
+        "starts the servers, and runs the checks, of the recipe that is chosen",
+        "goose, \"Recipe Reference Guide\" and \"Storing Recipes\"",
+        RUN,
+    ),
     read_only(".factory", "Droid", "runs hooks and servers", "Factory, \"Hooks\" and \"MCP\"", DIRECTORY),
     read_only(".augment", "Auggie", "runs hooks and servers", "Augment Code, \"CLI\"", DIRECTORY),
     read_only(".grok", "Grok CLI", "starts the servers that it names", "grok-cli, README", DIRECTORY),
@@ -511,6 +548,10 @@ const DOTENV_EFFECT: &str = "takes variables from it, of which some run programs
 const FAST_AGENT: &str = "starts the servers that it names, when started there";
 
 const FAST_AGENT_DOCS: &str = "fast-agent, \"Configuration Reference\"";
+
+const LETTA: &str = "Letta Code, \"Hooks\"";
+
+const LETTA_EFFECT: &str = "runs the hooks in it";
 
 const NANOCODER: &str = "Nanocoder, \"Configuration\"";
 

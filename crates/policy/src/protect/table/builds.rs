@@ -36,6 +36,18 @@ const PYTHON_VERSIONS: FileRules = &[("", ContentRule::PythonVersions)];
 
 const MISE_IDIOMATIC: &str = "mise, \"Idiomatic version files\"";
 
+const VFOX: &str = "vfox, by its shell hook";
+
+const VFOX_DOCS: &str = "vfox, \"Quick Start\"";
+
+const VFOX_EFFECT: &str = "chooses programs when the directory is entered";
+
+const VFOX_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::VFOX))];
+
+const CHEF: &str = "knife, chef and other tools of Chef";
+
+const CHEF_DOCS: &str = "Chef, chef-config/lib/chef-config/workstation_config_loader.rb";
+
 const JAVAC: &str = "javac, in editors too";
 
 const JAVAC_EFFECT: &str = "loads the classes that it names when it compiles without a class path in this directory; processors up to Java 22";
@@ -175,6 +187,15 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "the same as `.prototools`, for an environment",
         "proto, \"Configuration\"",
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::VERSIONS))],
+    ),
+    read_only(".vfox.toml", VFOX, VFOX_EFFECT, VFOX_DOCS, VFOX_FILES),
+    read_only("vfox.toml", VFOX, VFOX_EFFECT, VFOX_DOCS, VFOX_FILES),
+    read_only(
+        ".vfox/sdks",
+        VFOX,
+        "finds the programs in it before all others when the directory is entered",
+        VFOX_DOCS,
+        RUN,
     ),
     read_only(
         ".asdfrc",
@@ -540,6 +561,16 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "loads plugins from where it says",
         "Ansible, \"Configuration Settings\"",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::ANSIBLE))],
+    ),
+    read_only(".chef/config.rb", CHEF, "runs it as Ruby, here and below", CHEF_DOCS, RUN),
+    read_only(".chef/knife.rb", CHEF, "runs it as Ruby, here and below", CHEF_DOCS, RUN),
+    read_only("knife.rb", CHEF, "runs it as Ruby", CHEF_DOCS, RUN),
+    read_only(
+        ".actrc",
+        "act",
+        "takes arguments from it, of which some run workflows on the host, or give containers more rights",
+        "act, \"Configuration file\"",
+        RUN,
     ),
     read_only(
         ".terraformrc",

@@ -27,6 +27,10 @@ const VSCODE: FileRules = &[
     ("*.md", ContentRule::Harmless),
 ];
 
+const VIM_LOCALRC: &str = "Vim, with vim-localrc";
+
+const VIM_LOCALRC_DOCS: &str = "vim-localrc, plugin/localrc.vim";
+
 const IDEA: &str = "IntelliJ IDEA, \"Startup tasks\", \"File watchers\" and \"Project security\"";
 
 const LUA: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::LUA))];
@@ -215,6 +219,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(".lvimrc", "Vim, with localvimrc", "runs it for each file below", "localvimrc, README", RUN),
+    read_only(".local.vimrc", VIM_LOCALRC, "runs it for each file below", VIM_LOCALRC_DOCS, RUN),
+    read_only(
+        ".local.*.vimrc",
+        VIM_LOCALRC,
+        "the same as `.local.vimrc`, for a kind of file",
+        VIM_LOCALRC_DOCS,
+        RUN,
+    ),
     read_only(
         ".dir-locals.el",
         "Emacs",
@@ -421,7 +433,43 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "neoconf.nvim, README",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
+    read_only(
+        ".vim-lsp-settings/settings.json",
+        "Vim, with vim-lsp-settings",
+        "runs the language servers that it names when a file is opened",
+        "vim-lsp-settings, README",
+        NO_JSON,
+    ),
+    read_only(
+        ".calva/config.edn",
+        "VS Code, with Calva",
+        "evaluates the snippets in it, also for what the mouse is over",
+        "Calva, \"Custom REPL Commands\"",
+        RUN,
+    ),
+    read_only(
+        ".crossnote",
+        "VS Code, with Markdown Preview Enhanced",
+        "runs `config.js` and `parser.js`, before they had a sandbox, and puts `head.html` into previews",
+        "crossnote, README and CHANGELOG",
+        &[("*.css", ContentRule::Harmless), ("*.less", ContentRule::Harmless)],
+    ),
+    // Eclipse has a directory of this name where Flutter has a file.
+    read_only(
+        ".metadata/.plugins",
+        "Eclipse, where this is a workspace",
+        "takes settings from it, of which some name programs, and what it starts when it opens",
+        "Eclipse, \"Workspace\" and \"Preferences\"",
+        RUN,
+    ),
     // Language servers that editors start.
+    read_only(
+        ".metals/metals.mv.db",
+        "Metals",
+        "opens it as a database of H2, whose triggers run Java",
+        "Metals, \"Files and Directories\"; H2, \"CREATE TRIGGER\"",
+        RUN,
+    ),
     read_only(
         ".ycm_extra_conf.py", "Vim, with YouCompleteMe", "runs it when a file below is opened",
         "YouCompleteMe, README", RUN,

@@ -32,9 +32,10 @@ const LAZYGIT_EFFECT: &str = "runs pagers, editors and custom commands that it n
 
 const GITGUARDIAN: &str = "sends its key, and what is committed, to the server that it names";
 
-const GIT_TOWN: &str = "Git Town, \"Configuration file\" and \"browser\"";
+const GIT_TOWN: &str = "Git Town, \"Configuration file\", \"browser\" and \"origin-hostname\"";
 
-const GIT_TOWN_EFFECT: &str = "runs the browser that it names, to show a page";
+const GIT_TOWN_EFFECT: &str =
+    "runs the browser that it names, to show a page, and sends its token to the server that it names";
 
 const GIT_TOWN_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::GIT_TOWN))];
 
@@ -191,6 +192,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         treatment: Treatment::ReadOnlyFile(NewFiles(&[("", ContentRule::Run), ("*", ContentRule::Harmless)])),
     },
     read_only("_darcs/prefs/defaults", "darcs", "runs hooks that it names", "darcs, \"defaults\"", RUN),
+    read_only(
+        "_darcs/prefs/prefs",
+        "darcs",
+        "runs its `test` at `darcs test`, and its `predist` at `darcs dist`",
+        "darcs, \"setpref\"",
+        RUN,
+    ),
     read_only(".pijul/config", "Pijul", "runs hooks that it names", "Pijul, \"Configuration\"", RUN),
     read_only(
         "CVS/Root",
@@ -353,6 +361,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
     lefthook(".config/lefthook-local.toml"),
     lefthook(".config/lefthook-local.json"),
     lefthook(".config/lefthook-local.jsonc"),
+    read_only(".hooks4git.ini", "hooks4git", AT_COMMIT, "hooks4git, README", RUN),
+    read_only(
+        "devmoji.config.js",
+        "devmoji, in its hook too",
+        "loads it at each commit, once installed",
+        "devmoji, README",
+        RUN,
+    ),
     read_only(
         ".gitlint",
         "gitlint",

@@ -27,8 +27,8 @@ const VALE: &str = "Vale, in editors when a file is saved";
 
 const VALE_DOCS: &str = "Vale, \".vale.ini\"";
 
-const VALE_EFFECT: &str =
-    "transforms files by the style sheet that it names, which may read and write others";
+const VALE_EFFECT: &str = "transforms files by the style sheet that it names, which may read and write others, and sends text to the server that it \
+                            names";
 
 const VALE_PACKAGES_DOCS: &str = "Vale, \"Packages\" and \"StylesPath\"";
 
@@ -58,6 +58,16 @@ const LOADS_RULES: &str = "loads the rules that it names";
 const CFN_LINT: &str = "cfn-lint, \"Config File\"";
 
 const CFN_LINT_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::CFN_LINT))];
+
+const CHECKOV: &str = "checkov, in its hook and in editors";
+
+const CHECKOV_DOCS: &str = "Checkov, \"CLI Command Reference\" and \"Configuration\"";
+
+const CHECKOV_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::CHECKOV))];
+
+const REMARK: &str = "remark, in hooks and editors";
+
+const REMARK_DOCS: &str = "unified-engine, \"Config files\"";
 
 const PYMARKDOWN: &str = "PyMarkdown, \"Plugins\"";
 
@@ -288,6 +298,32 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "runs the pager and the spelling checker that it names, and perltidy with the settings that it names",
         "perlcritic(1); Perl::Critic::Policy::CodeLayout::RequireTidyCode and ::Documentation::PodSpelling",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::PERLCRITIC))],
+    ),
+    read_only(".checkov.yaml", CHECKOV, LOADS_RULES, CHECKOV_DOCS, CHECKOV_FILES),
+    read_only(".checkov.yml", CHECKOV, LOADS_RULES, CHECKOV_DOCS, CHECKOV_FILES),
+    read_only(".remarkrc", REMARK, "loads the plugins that it names", REMARK_DOCS, RUN),
+    read_only(".remarkrc.*", REMARK, "loads it, and the plugins that it names", REMARK_DOCS, RUN),
+    read_only(
+        ".phan/config.php",
+        "phan, in editors too",
+        "runs it as PHP, and loads the plugins that it names",
+        "Phan, \"Phan Config Settings\"",
+        RUN,
+    ),
+    read_only(
+        ".streerc",
+        "stree of syntax_tree, in editors too",
+        "takes arguments from it, of which `--plugins` loads Ruby",
+        "syntax_tree, README",
+        RUN,
+    ),
+    classified(
+        ".dmypy.json",
+        "dmypy of mypy, in editors too",
+        "ends the process with the number in it, or talks to the socket that it names; dmypy writes it, so it stays writable, and is moved aside \
+                 if it is new or has changed",
+        "mypy, \"Mypy daemon\"; mypy/dmypy/client.py",
+        RUN,
     ),
     read_only(
         "sgconfig.yml",

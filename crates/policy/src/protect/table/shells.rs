@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, ProtectRow, RUN, read_only};
+use super::row::{FileRules, ProtectRow, RUN, classified, read_only};
 
 const START_UP: FileRules = &[("", ContentRule::StartUp)];
 
@@ -63,6 +63,20 @@ const LDAP: &str = "ldap.conf(5)";
 
 const WEZTERM: &str = "WezTerm, \"Configuration Files\"";
 
+const FNOX: &str = "fnox, by its shell hook";
+
+const FNOX_EFFECT: &str = "sets the variables that it names when the directory is entered";
+
+const FNOX_DOCS: &str = "fnox, \"Shell Integration\"";
+
+const TMUX_SESSIONIZER: &str = "tmux-sessionizer, README";
+
+const TMUXINATOR: &str = "tmuxinator, README";
+
+const SESSION: &str = "runs the commands that it names when a session is started there";
+
+const GRACE: &str = "Grace User's Guide, \"Customization\"";
+
 const LUA: &str = "Lua manual, package.path";
 
 const LUA_EFFECT: &str = "runs it in the place of a library in C of that name";
@@ -107,11 +121,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     // On entering the directory.
     read_only(".envrc", "direnv", ENTERED, "direnv(1)", START_UP),
+    // `local`, `private` and whatever else people call theirs.
     read_only(
-        ".envrc.local",
+        ".envrc.*",
         "direnv",
         "many an `.envrc` that was allowed runs it too",
-        "direnv-stdlib(1), source_env_if_exists",
+        "direnv-stdlib(1), source_env and source_env_if_exists",
         START_UP,
     ),
     read_only(
@@ -169,6 +184,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "nix-direnv, direnvrc",
         RUN,
     ),
+    read_only("fnox.toml", FNOX, FNOX_EFFECT, FNOX_DOCS, RUN),
+    read_only("fnox.*.toml", FNOX, "the same as `fnox.toml`", FNOX_DOCS, RUN),
+    read_only(".fnox.toml", FNOX, "the same as `fnox.toml`", FNOX_DOCS, RUN),
+    read_only(".fnox.*.toml", FNOX, "the same as `fnox.toml`", FNOX_DOCS, RUN),
     // Commands of every day.
     read_only(
         ".ripgreprc",
@@ -215,6 +234,17 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".tmux.conf", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
     read_only(".config/tmux", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
     read_only(
+        ".tmux-sessionizer",
+        "tmux-sessionizer",
+        "runs it in each session that it makes for this directory",
+        TMUX_SESSIONIZER,
+        START_UP,
+    ),
+    read_only("tmux-sessionizer.conf", "tmux-sessionizer", HERE, TMUX_SESSIONIZER, START_UP),
+    read_only(".tmuxinator.yml", "tmuxinator", SESSION, TMUXINATOR, RUN),
+    read_only(".tmuxinator.yaml", "tmuxinator", SESSION, TMUXINATOR, RUN),
+    read_only(".smug.yml", "smug", SESSION, "smug, \"Configuration\"", RUN),
+    read_only(
         ".config/starship.toml",
         "starship, at each prompt",
         "runs the commands that it names, where this is a home directory",
@@ -258,6 +288,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("$irbrc", "irb", HERE, IRB, RUN),
     read_only(".pryrc", "pry", HERE, PRY, RUN),
     read_only(".ghci", "ghci", HERE, "GHC User's Guide, \"The .ghci and .haskeline files\"", RUN),
+    read_only(
+        ".ghc.environment.*",
+        "ghc and ghci, in editors too",
+        "loads the packages and libraries of the databases that it names, here and below",
+        "GHC User's Guide, \"Package environments\"",
+        RUN,
+    ),
     read_only(".ocamlinit", "ocaml, utop", HERE, "OCaml manual, \"The toplevel system\"", RUN),
     read_only(".erlang", "erl", EFFECT_AT_START, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
@@ -365,6 +402,24 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(".rootlogon.C", "root of CERN", HERE, ROOT, RUN),
+    read_only(".rootrc", "root of CERN", "runs and loads the macros that it names", "ROOT, TEnv", RUN),
+    read_only(".vmdrc", "VMD", HERE, "VMD User's Guide, \"Startup Files\"", RUN),
+    read_only("gracerc", "Grace", HERE, GRACE, RUN),
+    read_only(".grace/gracerc", "Grace", HERE, GRACE, RUN),
+    read_only(
+        ".csound6rc",
+        "csound",
+        "takes options from it when it is started in this directory, of which some load a library (`--opcode-lib`) or write to any file",
+        "Csound manual, \"The .csound6rc File\"",
+        RUN,
+    ),
+    classified(
+        "gmt.conf",
+        "gmt of the Generic Mapping Tools",
+        "loads the libraries that it names; its commands write it, so it stays writable, and is moved aside if it newly names any",
+        "gmt.conf(5), GMT_CUSTOM_LIBS",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::GMT))],
+    ),
     read_only("autoexec.sas", "SAS", HERE, "SAS companion for UNIX, \"AUTOEXEC System Option\"", RUN),
     read_only("PKG_ADD", "octave", HERE, "GNU Octave manual, \"Creating Packages\"", RUN),
     read_only(

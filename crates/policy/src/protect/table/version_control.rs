@@ -10,6 +10,10 @@ const OF_SAPLING: FileRules = &[("", ContentRule::HgPaths(&[".sl"]))];
 
 const OF_SAPLING_IN_GIT: FileRules = &[("", ContentRule::HgPaths(&[".git", "sl"]))];
 
+const REPO_HOOKS: &str = "repo, Android's, by its hooks";
+
+const REPO_HOOKS_DOCS: &str = "Android, platform/tools/repohooks, README.md";
+
 const GBP: FileRules = &[("", ContentRule::Settings(FileFormat::Ini, tools::GBP))];
 
 const GBP_EFFECT: &str = "runs the builders, cleaners and hooks that it names";
@@ -83,6 +87,42 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "git cl, of depot_tools",
         "writes settings of git that it names (`PUSH_URL_CONFIG`), and chooses the server",
         "depot_tools, git_cl.py",
+        RUN,
+    ),
+    read_only(
+        "PREUPLOAD.cfg",
+        REPO_HOOKS,
+        "runs the hooks that it names at `repo upload`",
+        REPO_HOOKS_DOCS,
+        RUN,
+    ),
+    read_only(
+        "GLOBAL-PREUPLOAD.cfg", REPO_HOOKS, "the same for all repositories below", REPO_HOOKS_DOCS, RUN,
+    ),
+    read_only(
+        ".repo/manifests/GLOBAL-PREUPLOAD.cfg", REPO_HOOKS, "the same as `GLOBAL-PREUPLOAD.cfg`",
+        REPO_HOOKS_DOCS, RUN,
+    ),
+    read_only(
+        "PRESUBMIT.py",
+        "git cl, of depot_tools",
+        "runs it at `git cl upload` and `git cl presubmit`",
+        "depot_tools, presubmit_support.py",
+        RUN,
+    ),
+    read_only(
+        ".gh-dash.yml",
+        "gh dash",
+        "runs the pager and the commands of keys that it names",
+        "gh-dash, \"Configuration\"",
+        RUN,
+    ),
+    read_only(".gh-dash.yaml", "gh dash", "the same as `.gh-dash.yml`", "gh-dash, \"Configuration\"", RUN),
+    read_only(
+        ".workmux.yaml",
+        "workmux",
+        "runs the hooks and commands that it names in a new work tree",
+        "workmux, \"Configuration\"",
         RUN,
     ),
     read_only(".wtp.yml", "wtp", "runs the commands that it names in a new work tree", "wtp, README", RUN),

@@ -104,7 +104,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "project.clj",
         "lein, and clojure-lsp when a file is opened",
         "all of it; so do `deps.edn`, `dune`, `_CoqProject`, `dub.json`, `dub.settings.json`, `Project.toml` (of Julia), `lakefile.lean`, `cabal.project`, `stack.yaml` and `config.nims` for the tools of their languages, and what \
-         is built into `.stack-work`, `dist-newstyle` and `.lake`",
+         is built into `.stack-work`, `dist-newstyle`, `.lake` and, by clj, `.cpcache`",
     ),
     writable(
         "Gemfile",
@@ -121,7 +121,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         ".pylintrc",
         "pylint, flake8, phpstan and other linters, in editors too",
-        "`init-hook` and plugins; so do `.bandit`, `.php-cs-fixer.php`, `phpcs.xml`, `setup.cfg`, `.flake8`, `.sqlfluff`, `.golangci.yml`, `buf.yaml`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
+        "`init-hook` and plugins; so do `.bandit`, `.php-cs-fixer.php`, `phpcs.xml`, `setup.cfg`, `.flake8`, `.sqlfluff`, `mypy.ini`, `.golangci.yml`, `buf.yaml`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
     ),
     writable(
         "flake.nix",

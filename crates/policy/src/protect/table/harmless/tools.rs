@@ -186,8 +186,8 @@ pub(crate) const LATEXINDENT: &Keys = &Keys::AllBut(&["replacements"]);
 /// lychee, "Preprocessing": without the program that it runs, and the files that it writes.
 pub(crate) const LYCHEE: &Keys = &Keys::AllBut(&["cookie_jar", "output", "preprocess"]);
 
-/// Git Town, "browser": the program that opens a page.
-pub(crate) const GIT_TOWN: &Keys = &Keys::AllBut(&["browser"]);
+/// Git Town, "browser" and "origin-hostname": the program that opens a page, and the server that gets the token.
+pub(crate) const GIT_TOWN: &Keys = &Keys::AllBut(&["browser", "forge-type", "origin-hostname", "platform"]);
 
 /// Backlog.md, "Configuration": without what it runs.
 pub(crate) const BACKLOG: &Keys =
@@ -202,12 +202,30 @@ pub(crate) const TASK_MASTER: &Keys = &Keys::AllBut(&[
     "ollamaBaseURL",
 ]);
 
-/// perlcritic, "CONFIGURATION": the pager and the spelling checker that it runs, and the settings of perltidy, which writes to a file
-/// that they name.
-pub(crate) const PERLCRITIC: &Keys = &Keys::AllBut(&["pager", "perltidyrc", "spell_command"]);
+/// perlcritic, "CONFIGURATION": policies that may run what they look at, the pager and the spelling checker that it runs, and the settings
+/// of perltidy, which writes to a file that they name. Case does not count; `tests/style` looks for the small letters.
+pub(crate) const PERLCRITIC: &Keys = &Keys::AllBut(&["allow-Unsafe", "pager", "perltidyrc", "spell_command"]);
 
-/// Vale, "Configuration": `Transform` is a program for XSLT, which reads and writes other files.
-pub(crate) const VALE: &Keys = &Keys::AllBut(&["Transform"]);
+/// Vale, "Configuration": `Transform` is a program for XSLT, which reads and writes other files; the others are a server, and a command.
+pub(crate) const VALE: &Keys = &Keys::AllBut(&["NLPEndpoint", "SphinxAutoBuild", "Transform"]);
+
+/// Checkov, "CLI Command Reference": neither checks of the project's nor servers, keys and files.
+pub(crate) const CHECKOV: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "check", "compact", "evaluate-variables", "framework", "output", "quiet", "skip-check",
+            "skip-framework", "soft-fail",
+        ],
+    ),
+    (Pattern, &["skip-path"]),
+]);
+
+/// vfox, "Quick Start": versions, which may be directories otherwise.
+pub(crate) const VFOX: &Keys = &Keys::Only(&[(Word, &["tools/*", "tools/*/vendor", "tools/*/version"])]);
+
+/// gmt.conf(5): all but the libraries that it loads.
+pub(crate) const GMT: &Keys = &Keys::AllBut(&["GMT_CUSTOM_LIBS"]);
 
 /// neocmakelsp, README: without the formatter that it runs.
 pub(crate) const NEOCMAKE: &Keys = &Keys::Only(&[(
