@@ -51,6 +51,7 @@ const FAMILIES: &[Family] = &[
     ("CGO_", Setting, &[]),
     ("CMAKE_", Setting, &["CMAKE_BUILD_TYPE"]),
     ("COMPLUS_", Setting, &[]),
+    ("CONDA_", Setting, &[]),
     ("COREPACK_", Setting, &[]),
     ("CORECLR_", Setting, &[]),
     ("COR_PROFILER", Runs, &[]),
@@ -68,6 +69,8 @@ const FAMILIES: &[Family] = &[
     ("NPM_CONFIG_", Runs, &["NPM_CONFIG_AUDIT", "NPM_CONFIG_FUND", "NPM_CONFIG_LOGLEVEL"]),
     ("OMPI_MCA_", Setting, &[]),
     ("PASSWORD_STORE_", Setting, &[]),
+    ("PIPENV_", Setting, &["PIPENV_VERBOSITY"]),
+    ("PIPX_", Setting, &[]),
     ("PIP_", Setting, &["PIP_PROGRESS_BAR", "PIP_VERSION"]),
     ("PDM_", Setting, &["PDM_VERSION"]),
     ("PNPM_CONFIG_", Runs, &[]),
@@ -75,6 +78,16 @@ const FAMILIES: &[Family] = &[
     ("QT_PLUGIN_PATH", Runs, &[]),
     ("RENV_", Setting, &["RENV_VERSION"]),
     ("RUSTUP_", Setting, &[]),
+    // Of sentry-cli, which loads the file by itself. Most are those of a project that only reports to Sentry.
+    (
+        "SENTRY_",
+        Setting,
+        &[
+            "SENTRY_API_KEY", "SENTRY_AUTH_TOKEN", "SENTRY_DSN", "SENTRY_DSN_*", "SENTRY_*_DSN",
+            "SENTRY_ENVIRONMENT", "SENTRY_*_ENVIRONMENT", "SENTRY_LOG_LEVEL", "SENTRY_ORG", "SENTRY_PROJECT",
+            "SENTRY_*_RATE", "SENTRY_RELEASE", "SENTRY_SERVER_NAME",
+        ],
+    ),
     ("TF_CLI_ARGS", Runs, &[]),
     ("TRIVY_", Setting, &["TRIVY_SEVERITY", "TRIVY_USERNAME", "TRIVY_PASSWORD", "TRIVY_VERSION"]),
     (

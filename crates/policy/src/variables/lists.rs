@@ -2,7 +2,7 @@
 
 use super::kind::VariableKind::{
     self, Address, Browser, Compiler, Editor, EnvironmentName, JavaOptions, LessOptions, NodeOptions, Pager,
-    Plain, Proxy, Runs, Setting, Shell, TemporaryFiles, TlsSwitch, Version, Warnings,
+    Plain, Provider, Proxy, Runs, Setting, Shell, TemporaryFiles, TlsSwitch, Version, Warnings,
 };
 
 /// Libraries, modules and scripts that a loader or an interpreter loads.
@@ -22,9 +22,9 @@ pub(super) const RUN: &[&str] = &[
     // Shells and terminals.
     "BASH_LOADABLES_PATH", "HISTFILE", "KITTY_CONFIG_DIRECTORY", "SCREENRC", "SHELLOPTS", "STARSHIP_CONFIG",
     "TMUX_TMPDIR", "WEZTERM_CONFIG_FILE", "ZELLIJ_CONFIG_DIR", "ZELLIJ_CONFIG_FILE", "FPATH", "HOME", "IFS",
-    "INPUTRC", "PATH", "PROMPT_COMMAND", "TERMCAP", "TERMINFO", "TERMINFO_DIRS", "XDG_CACHE_HOME",
-    "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME", // The C library.
+    "INPUTRC", "MODULE_PATH", "PATH", "PROMPT_COMMAND", "TERMCAP", "TERMINFO", "TERMINFO_DIRS",
+    "XDG_CACHE_HOME", "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS", "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR", "XDG_STATE_HOME", // The C library.
     "GETCONF_DIR", "LD_ORIGIN_PATH", "MALLOC_TRACE", "RESOLV_HOST_CONF", "GLIBC_TUNABLES", "HOSTALIASES",
     "LD_DEBUG_OUTPUT", "LD_PROFILE_OUTPUT", "LOCALDOMAIN", "LOCPATH", "NLSPATH",
     "RES_OPTIONS", // Git and other version control.
@@ -56,11 +56,12 @@ pub(super) const RUN: &[&str] = &[
     "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_CONFIG_PATH", "JUPYTER_DATA_DIR", "JUPYTER_PATH",
     "PYLINTHOME", "PYLINTRC", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONBREAKPOINT", "PYTHONEXECUTABLE",
     "PYTHONPLATLIBDIR", "PYTHON_HISTORY", "PYTHON_KEYRING_BACKEND", "PYTHON_PRESITE", "TWINE_REPOSITORY_URL",
-    "VIRTUAL_ENV", // JavaScript.
-    "BUN_INSTALL", "BUN_OPTIONS", "CYPRESS_RUN_BINARY", "DENO_CERT", "DENO_DIR",
+    "VIRTUAL_ENV", "WORKON_HOME", // JavaScript.
+    "BUN_INSTALL", "BUN_OPTIONS", "CYPRESS_CACHE_FOLDER", "CYPRESS_RUN_BINARY", "DENO_CERT", "DENO_DIR",
     "ELECTRON_OVERRIDE_DIST_PATH", "ELECTRON_RUN_AS_NODE", "FNM_DIR", "NODE_COMPILE_CACHE",
     "NODE_REDIRECT_WARNINGS", "NODE_V8_COVERAGE", "NVM_DIR", "N_PREFIX", "PNPM_HOME", "PRISMA_FMT_BINARY",
-    "TS_NODE_COMPILER", "VOLTA_HOME", "WATCHMAN_CONFIG_FILE", "WATCHMAN_SOCK", // Ruby, Perl and PHP.
+    "PUPPETEER_CACHE_DIR", "TS_NODE_COMPILER", "VOLTA_HOME", "WATCHMAN_CONFIG_FILE",
+    "WATCHMAN_SOCK", // Ruby, Perl and PHP.
     "PERL_USE_UNSAFE_INC", "RBENV_ROOT", "BUNDLE_GEMFILE", "COMPOSER", "COMPOSER_BIN_DIR", "COMPOSER_HOME",
     "COMPOSER_VENDOR_DIR", "GEMRC", "IRBRC", "PERL5SHELL", "PERLDB_OPTS", "PERL_CPANM_OPT",
     "PERL_LOCAL_LIB_ROOT", "PERL_MB_OPT", "PERL_MM_OPT", "PHPRC", "PHP_INI_SCAN_DIR", "PRYRC", "RAKEOPT",
@@ -148,16 +149,25 @@ pub(super) const EXACT: &[(&[&str], VariableKind)] = &[
     ),
     (&["TEMP", "TMP", "TMPDIR"], TemporaryFiles),
     (
-        &["CONSUL_HTTP_ADDR", "NOMAD_ADDR", "SONAR_HOST_URL", "TURBO_API", "VAULT_ADDR", "VAULT_AGENT_ADDR"],
+        &[
+            "AZURE_AUTHORITY_HOST", "CONSUL_HTTP_ADDR", "DATABRICKS_HOST", "GITLAB_HOST", "NOMAD_ADDR",
+            "NX_SELF_HOSTED_REMOTE_CACHE_SERVER", "PREFECT_API_URL", "SENTRY_URL", "SONAR_HOST_URL",
+            "TURBO_API", "VAULT_ADDR", "VAULT_AGENT_ADDR",
+        ],
         Address,
     ),
     // Where prompts are recorded, and models come from.
     (
         &[
             "HF_ENDPOINT", "LANGCHAIN_ENDPOINT", "LANGFUSE_BASEURL", "LANGFUSE_HOST", "LANGSMITH_ENDPOINT",
-            "MLFLOW_TRACKING_URI", "PHOENIX_COLLECTOR_ENDPOINT",
+            "MLFLOW_TRACKING_URI", "OPIK_URL_OVERRIDE", "PHOENIX_COLLECTOR_ENDPOINT",
         ],
         Address,
+    ),
+    // Providers whose variables are no family, or have another one's names.
+    (
+        &["AWS_BEDROCK_RUNTIME_ENDPOINT", "CATWALK_URL", "HYPER_URL", "WATSONX_IAM_URL", "WATSONX_URL"],
+        Provider,
     ),
     (
         &[
@@ -173,6 +183,8 @@ pub(super) const ORDINARY: &[&str] = &[
     "NO_PROXY",
     // goose, a program for migrations of data bases, has its name in common with an agent.
     "GOOSE_DBSTRING", "GOOSE_DRIVER", "GOOSE_MIGRATION_DIR", "GOOSE_TABLE",
+    // So has Forge of Atlassian.
+    "FORGE_EMAIL",
 ];
 
 /// How names end that are alike.

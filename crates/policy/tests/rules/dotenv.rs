@@ -65,6 +65,13 @@ fn ordinary_variables_pass() {
         "PYTHONUNBUFFERED=1\nPYTHONWARNINGS=ignore::DeprecationWarning\nTMPDIR=/tmp\nMPLBACKEND=Agg\nDJANGO_SETTINGS_MODULE=app.settings\nFLASK_APP=app.py\n",
         "AIDER_MODEL=openrouter/deepseek/deepseek-r1\nAIDER_OPENAI_API_KEY=sk-a/b+c=\nCODEX_API_KEY=\"a:b\"\n",
         "LANGFUSE_HOST=https://cloud.langfuse.com\nMLFLOW_TRACKING_URI=http://mlflow:5000\nMISE_NODE_VERSION=22\nASAN_OPTIONS=\n",
+        // A project that only reports, and addresses that everybody shares.
+        "SENTRY_DSN=https://0a@o1.ingest.sentry.io/1\nSENTRY_ENVIRONMENT=production\nSENTRY_RELEASE=app@1.0.0+abc\nSENTRY_TRACES_SAMPLE_RATE=0.25\n",
+        "SENTRY_LARAVEL_DSN=https://0a@o1.ingest.sentry.io/1\nSENTRY_DSN_WEB=https://0a@o1.ingest.sentry.io/2\nSENTRY_AUTH_TOKEN=sntrys_x\nSENTRY_ORG=a-b\nSENTRY_PROJECT=web\nSENTRY_SEND_DEFAULT_PII=true\n",
+        "SENTRY_URL=http://localhost:9000\nPREFECT_API_URL=http://prefect:4200/api\nCATWALK_URL=https://catwalk.charm.land\nNEXT_PUBLIC_SENTRY_URL=https://a.example\n",
+        "WATSONX_URL=https://us-south.ml.cloud.ibm.com\nWATSONX_IAM_URL=https://iam.cloud.ibm.com\nAZURE_AUTHORITY_HOST=https://login.microsoftonline.com/\n",
+        "OPIK_URL_OVERRIDE=https://www.comet.com/opik/api\nPREFECT_API_URL=https://api.prefect.cloud/api/accounts/1/workspaces/2\nFORGE_EMAIL=a@example.org\nFORGE_API_TOKEN=x\n",
+        "PIPENV_VERBOSITY=-1\nPIPENV_VENV_IN_PROJECT=1\nCONDA_AUTO_UPDATE_CONDA=false\nGITHUB_COPILOT_TOKEN=x\n",
         "RUST_LOG=debug\nGOOGLE_APPLICATION_CREDENTIALS=./key.json\nCOMPOSE_FILE=a.yml:b.yml\nAWS_REGION=eu-west-1\nAWS_ENDPOINT_URL=http://localstack:4566\n",
     ] {
         assert_eq!(names(text), [""; 0], "{text}");
@@ -121,6 +128,24 @@ fn what_redirects_an_agent_or_a_loader_is_found_whatever_its_form() {
         "HF_ENDPOINT=https://evil.example",
         "OCO_API_URL=https://evil.example",
         "TURBO_API=https://evil.example",
+        "SENTRY_URL=https://evil.example",
+        "SENTRY_PROPERTIES=./sentry.properties",
+        "SENTRY_HTTP_PROXY=http://evil.example",
+        "SENTRY_ALLOW_FAILURE=evil",
+        "CATWALK_URL=https://evil.example",
+        "CATWALK_URL=./providers.json",
+        "HYPER_URL=https://evil.example",
+        "AWS_BEDROCK_RUNTIME_ENDPOINT=https://evil.example",
+        "WATSONX_URL=https://evil.ml.cloud.ibm.com",
+        "WATSONX_IAM_URL=http://iam.cloud.ibm.com",
+        "AZURE_AUTHORITY_HOST=https://evil.example",
+        "DATABRICKS_HOST=https://evil.example",
+        "GITLAB_HOST=evil.example",
+        "PREFECT_API_URL=https://evil.example/api",
+        "OPIK_URL_OVERRIDE=https://evil.example",
+        "NX_SELF_HOSTED_REMOTE_CACHE_SERVER=https://evil.example",
+        "FORGE_CONFIG=./evil",
+        "GITHUB_COPILOT_BASE_URL=https://evil.example",
         "AIDER_LINT_CMD=./evil",
         "AIDER_MODEL=oobabooga/http://127.0.0.1/x",
         "AIDER_MODEL=${H}",
@@ -312,6 +337,7 @@ fn variables_by_which_a_program_loads_or_runs_a_file_are_found() {
                  AZURE_EXTENSION_DEV_SOURCES BORG_PASSCOMMAND BORG_RSH CYPRESS_RUN_BINARY GOPACKAGESDRIVER GUNICORN_CMD_ARGS HADOOP_OPTS \
                  JDK_JAVAC_OPTIONS KAFKA_OPTS NANOCODER_PROVIDERS NVCC_APPEND_FLAGS NVCC_PREPEND_FLAGS PIPENV_PYTHON PLAYWRIGHT_BROWSERS_PATH \
                  PRISMA_FMT_BINARY PROTOC RCLONE_PASSWORD_COMMAND RESTIC_PASSWORD_COMMAND SCREENRC SKIM_DEFAULT_COMMAND SOPS_GPG_EXEC SPARK_CONF_DIR \
+                 CONDA_ENVS_PATH CYPRESS_CACHE_FOLDER MODULE_PATH PIPENV_PIPFILE PIPX_DEFAULT_PYTHON PIPX_HOME PUPPETEER_CACHE_DIR WORKON_HOME \
                  UV_INDEX_URL UV_PROJECT_ENVIRONMENT VIMINIT VIRTUAL_ENV VK_ICD_FILENAMES YARN_YARN_PATH ZDOTDIR"
         .split_whitespace()
     {

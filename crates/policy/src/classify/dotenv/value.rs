@@ -78,14 +78,17 @@ const ENVIRONMENTS: &[&str] = &[
     "preview", "prod", "production", "qa", "sandbox", "stage", "staging", "test", "testing", "uat",
 ];
 
-/// Providers of models, and of records of prompts, under their own addresses. Where everybody has a host of their own, as at a cloud, none is official.
+/// Providers of models, of records of what is run, and of tokens for them, under their own addresses. Where everybody has a host of their own, as at a cloud, none is official.
 const OFFICIAL_HOSTS: &[&str] = &[
     "api.anthropic.com", "api.cohere.ai", "api.cohere.com", "api.deepseek.com", "api.fireworks.ai",
     "api.groq.com", "api.mistral.ai", "api.moonshot.ai", "api.moonshot.cn", "api.openai.com",
-    "api.perplexity.ai", "api.smith.langchain.com", "api.together.xyz", "api.x.ai", "api.z.ai",
-    "cloud.langfuse.com", "codestral.mistral.ai", "dashscope-intl.aliyuncs.com", "dashscope.aliyuncs.com",
-    "eu.api.openai.com", "eu.api.smith.langchain.com", "generativelanguage.googleapis.com", "huggingface.co",
-    "open.bigmodel.cn", "openrouter.ai", "us.api.openai.com", "us.cloud.langfuse.com",
+    "api.perplexity.ai", "api.prefect.cloud", "api.smith.langchain.com", "api.together.xyz", "api.x.ai",
+    "api.z.ai", "catwalk.charm.land", "cloud.langfuse.com", "codestral.mistral.ai",
+    "dashscope-intl.aliyuncs.com", "dashscope.aliyuncs.com", "eu-de.ml.cloud.ibm.com",
+    "eu-gb.ml.cloud.ibm.com", "eu.api.openai.com", "eu.api.smith.langchain.com",
+    "generativelanguage.googleapis.com", "huggingface.co", "hyper.charm.land", "iam.cloud.ibm.com",
+    "jp-tok.ml.cloud.ibm.com", "login.microsoftonline.com", "open.bigmodel.cn", "openrouter.ai",
+    "us-south.ml.cloud.ibm.com", "us.api.openai.com", "us.cloud.langfuse.com", "www.comet.com",
 ];
 
 /// Schemes after which some readers need no slash (WHATWG, "URL"), and those of proxies.
