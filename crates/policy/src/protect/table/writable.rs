@@ -65,7 +65,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     writable(
         "stack.yaml",
-        "stack, editors that open the project, and the prompt powerlevel10k with its segment `haskell_stack`",
+        "stack, editors that open the project, and the prompts spaceship (by default, where cabal is not installed) and powerlevel10k with its \
+         segment `haskell_stack`",
         "programs that it names (`with-hpack`), and those of the packages; so does `package.yaml`",
     ),
     writable(
