@@ -3,7 +3,7 @@
 //!
 //! It is a subreaper, so everything that the command has started stays below it, whatever sessions and parents it has had: that
 //! is how a deadline reaches all of it and nothing else. The command has the same user and may kill its supervisor; then PID 1
-//! ends what it was for. It may stop it; then PID 1 continues it.
+//! ends what it was for. It may stop it; then PID 1 continues it, and where it stops it again and again, PID 1 keeps the deadline.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -33,7 +33,7 @@ use crate::sys;
 pub(super) const REQUEST: Duration = Duration::from_secs(10);
 
 /// How long what has run out of time may take to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// The status of a supervisor that cannot see what it is to end.
 const BLIND: i32 = 125;
@@ -47,18 +47,25 @@ pub(super) struct ExecSupervision<'a> {
     pub(super) kills: &'a KillCounter,
     /// Who has forked this process, and what it ends with.
     pub(super) parent: Pid,
+    /// Where that is told how long the command may live.
+    pub(super) told: Option<OwnedFd>,
 }
 
 /// Receives what a client requests, and supervises it. The returned code is that of the supervisor's process: 0 says that it has
 /// left nothing.
-pub(super) fn run_for_client(session: OwnedFd, supervised: &ExecSupervision<'_>) -> u8 {
+pub(super) fn run_for_client(session: OwnedFd, mut supervised: ExecSupervision<'_>) -> u8 {
     let mut session = ControlSocket::from(session);
     match receive(&mut session) {
         Ok(Some((request, passed))) => {
+            // Before there is a command that could keep this process from anything.
+            if let (Some(told), Some(timeout)) = (supervised.told.take(), request.timeout) {
+                let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+                let _ = rustix::io::write(told, &milliseconds.to_ne_bytes());
+            }
             // From here on, a client that receives nothing more knows that all of it was killed.
             let _ = session.send(&Event::Ready, &[]);
             let ExecRequest { command, timeout, attachment } = request;
-            run(session, command, None, passed, Life { timeout, attachment }, supervised)
+            run(session, command, None, passed, Life { timeout, attachment }, &supervised)
         }
         // A client that is gone, or has nothing sensible to say.
         Ok(None) => 0,

@@ -1,7 +1,8 @@
 //! PID 1 of a sandbox that serves other clients than the one that has made it: it lives without that one and ends itself, or it ends with it.
 //!
 //! It reads one byte of each connection and nothing else, so that no client can hold it up: for each command it forks a
-//! supervisor, which does the rest (`exec.rs`). All its children are supervisors.
+//! supervisor, which does the rest (`exec.rs`). All its children are supervisors. One that does not end its command in time is
+//! killed, with the command.
 
 use std::fs::File;
 use std::io;
@@ -15,6 +16,7 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_parent_process_death_signal, waitid,
 };
@@ -44,6 +46,9 @@ const MAX_WAITING: usize = 256;
 
 /// How long a connection may take to say what it is for.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How much longer than its command a supervisor may take that is kept from its work.
+const SUPERVISOR_GRACE: Duration = Duration::from_secs(1);
 
 /// How many children are collected before anything else gets its turn.
 const BATCH: u32 = 64;
@@ -86,6 +91,7 @@ pub(super) struct Staying {
     signals: SignalFd,
     /// The supervisors.
     children: Vec<i32>,
+    deadlines: Vec<ExecDeadline>,
     /// What the supervisor of the first command reports.
     first: Option<ControlSocket>,
     /// How the first command has ended.
@@ -100,6 +106,14 @@ pub(super) struct Staying {
     ending: Option<EndCause>,
     /// Whether everything inside is stopped.
     is_paused: bool,
+}
+
+/// When a supervisor has to have ended its command.
+struct ExecDeadline {
+    supervisor: i32,
+    /// Where it tells how long the command may live, in milliseconds, before there is one.
+    told: Option<OwnedFd>,
+    at: Option<Instant>,
 }
 
 /// A connection that has not said what it is for.
@@ -139,6 +153,7 @@ impl Staying {
             scope,
             signals,
             children: Vec::new(),
+            deadlines: Vec::new(),
             first: None,
             first_ending: None,
             client: None,
@@ -156,7 +171,8 @@ impl Staying {
             let (ours, theirs) = ControlSocket::pair().map_err(failed(Step::Fork))?;
             if let Forked::Supervisor(of) = staying.fork_supervisor().map_err(failed(Step::Fork))? {
                 drop(ours);
-                staying.supervise(of, |given| exec::run_first(theirs, command, terminal, passed, given));
+                staying
+                    .supervise(of, None, |given| exec::run_first(theirs, command, terminal, passed, &given));
             }
             staying.first = Some(ours);
         }
@@ -237,6 +253,7 @@ impl Staying {
 
         let cause = loop {
             self.wait()?;
+            self.keep_deadlines();
             self.reap();
             if let Some(cause) = self.due_end() {
                 break cause;
@@ -313,6 +330,9 @@ impl Staying {
         fds.extend(self.pending.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN)));
         let at_waiting = fds.len();
         fds.extend(self.waiting.iter().map(|one| PollFd::new(one, PollFlags::empty())));
+        let at_told = fds.len();
+        let told = self.deadlines.iter().filter_map(|one| one.told.as_ref());
+        fds.extend(told.map(|told| PollFd::new(told, PollFlags::IN)));
         match poll(&mut fds, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -339,7 +359,13 @@ impl Staying {
                 log.on_ready();
             }
         }
-        let mut gone = ready[at_waiting..].iter();
+        let mut is_told = ready[at_told..].iter();
+        for deadline in self.deadlines.iter_mut().filter(|one| one.told.is_some()) {
+            if is_told.next() == Some(&true) {
+                deadline.on_told();
+            }
+        }
+        let mut gone = ready[at_waiting..at_told].iter();
         self.waiting.retain(|_| gone.next() != Some(&true));
         let mut ready_pending = ready[at_pending..at_waiting].iter();
         let (said, pending) =
@@ -361,7 +387,9 @@ impl Staying {
         let idle = idle.and_then(|(since, timeout)| since.checked_add(timeout));
         let age = self.stay.max_duration.and_then(|age| self.began.checked_add(age));
         let pending = self.pending.iter().map(|one| one.since + PATIENCE).min();
-        [idle, age, pending].into_iter().flatten().min()
+        // Nor does its time end what is paused.
+        let deadlines = self.deadlines.iter().filter(|_| !self.is_paused).filter_map(|one| one.at).min();
+        [idle, age, pending, deadlines].into_iter().flatten().min()
     }
 
     /// Returns why the sandbox ends now, if it does.
@@ -408,9 +436,11 @@ impl Staying {
             // Closing it says that it is done.
             Some(Purpose::Pause) => self.pause(),
             Some(Purpose::Unpause) => self.unpause(),
-            Some(Purpose::Exec) => match self.fork_supervisor() {
-                Ok(Forked::Init) => {}
-                Ok(Forked::Supervisor(of)) => self.supervise(of, |given| exec::run_for_client(stream, given)),
+            Some(Purpose::Exec) => match self.fork_exec_supervisor() {
+                Ok((Forked::Init, _)) => {}
+                Ok((Forked::Supervisor(of), told)) => {
+                    self.supervise(of, Some(told), |given| exec::run_for_client(stream, given))
+                }
                 Err(error) => {
                     let _ = ControlSocket::from(stream)
                         .send(&Event::Failed(start::failed(Step::Fork)(error)), &[]);
@@ -419,7 +449,7 @@ impl Staying {
             Some(Purpose::Files) => match self.fork_supervisor() {
                 Ok(Forked::Init) => {}
                 Ok(Forked::Supervisor(of)) => {
-                    self.supervise(of, |given| files::run_for_client(stream, given))
+                    self.supervise(of, None, |given| files::run_for_client(stream, &given))
                 }
                 Err(error) => {
                     let errno = error.raw_os_error();
@@ -466,6 +496,11 @@ impl Staying {
     /// Lets everything go on.
     fn unpause(&mut self) {
         self.is_paused = false;
+        // A supervisor was stopped as well, and ends now what is due.
+        let earliest = Instant::now() + exec::GRACE + SUPERVISOR_GRACE;
+        for at in self.deadlines.iter_mut().filter_map(|one| one.at.as_mut()) {
+            *at = earliest.max(*at);
+        }
         self.scope.signal(Signal::SIGCONT);
         self.idle_since = self.idle_since.map(|_| Instant::now());
         let _ = self.note(StayNote::Stays);
@@ -499,8 +534,33 @@ impl Staying {
         })
     }
 
+    /// Does the same for a command that may have a deadline. Returns where the supervisor tells it.
+    fn fork_exec_supervisor(&mut self) -> io::Result<(Forked, OwnedFd)> {
+        let (told, tells) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let forked = self.fork_supervisor()?;
+        if let (Forked::Init, Some(supervisor)) = (&forked, self.children.last()) {
+            self.deadlines.push(ExecDeadline { supervisor: *supervisor, told: Some(told), at: None });
+        }
+        Ok((forked, tells))
+    }
+
+    /// Kills supervisors that have not ended their commands in time: what is left of these ends with them.
+    fn keep_deadlines(&mut self) {
+        let now = Instant::now();
+        for deadline in self.deadlines.iter_mut().filter(|_| !self.is_paused) {
+            if deadline.at.take_if(|at| *at <= now).is_some() {
+                kill(deadline.supervisor, rustix::process::Signal::KILL);
+            }
+        }
+    }
+
     /// Supervises a command, as a child of `parent`, to its end and to that of this process.
-    fn supervise(&mut self, parent: Pid, run: impl FnOnce(&ExecSupervision<'_>) -> u8) -> ! {
+    fn supervise(
+        &mut self,
+        parent: Pid,
+        told: Option<OwnedFd>,
+        run: impl FnOnce(ExecSupervision<'_>) -> u8,
+    ) -> ! {
         // Connections of other clients end when this sandbox does, and not when this process does.
         self.pending.clear();
         self.waiting.clear();
@@ -508,6 +568,7 @@ impl Staying {
         self.logs.clear();
         self.first = None;
         self.client = None;
+        self.deadlines.clear();
         if self.scope == Scope::Descendants {
             // No kernel ends this process with its parent, and the sandbox is what its parent is.
             self.held.clear();
@@ -519,8 +580,9 @@ impl Staying {
             neighbours: self.neighbours,
             kills: &self.kills,
             parent,
+            told,
         };
-        sys::exit_now(i32::from(run(&supervised)))
+        sys::exit_now(i32::from(run(supervised)))
     }
 
     fn on_signal(&mut self) {
@@ -579,6 +641,7 @@ impl Staying {
             let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) else { break };
             let pid = pid.as_raw_nonzero().get();
             self.children.retain(|child| *child != pid);
+            self.deadlines.retain(|one| one.supervisor != pid);
             // One that has left nothing says so.
             killed |= status.exit_status() != Some(0);
         }
@@ -595,6 +658,22 @@ impl Staying {
         }
         let is_idle = self.children.is_empty();
         self.idle_since = if is_idle { self.idle_since.or_else(|| Some(Instant::now())) } else { None };
+    }
+}
+
+impl ExecDeadline {
+    /// Reads what its supervisor has told. The command may end at its deadline by itself, and is killed after that; only where the
+    /// supervisor was kept from doing so is it late.
+    fn on_told(&mut self) {
+        let Some(told) = self.told.take() else { return };
+        let mut milliseconds = [0; 8];
+        // One that closes it without a word has none.
+        if rustix::io::read(told, &mut milliseconds) == Ok(8) {
+            let timeout = Duration::from_millis(u64::from_ne_bytes(milliseconds));
+            self.at = timeout
+                .checked_add(exec::GRACE + SUPERVISOR_GRACE)
+                .and_then(|after| Instant::now().checked_add(after));
+        }
     }
 }
 

@@ -109,6 +109,7 @@ pub(crate) struct Watch<'a> {
 
 /// What the loop knows.
 struct State {
+    began: Instant,
     report: Report,
     namespaces: BTreeMap<String, u64>,
     end: Option<End>,
@@ -151,6 +152,7 @@ impl State {
 /// Waits until the sandbox has ended.
 pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended, StartError> {
     let mut state = State {
+        began: Instant::now(),
         report: Report::default(),
         namespaces: BTreeMap::new(),
         end: None,
@@ -539,6 +541,9 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
         }
         None if state.started || state.accepted => {
             if watch.gone == Gone::Exec {
+                // Where a supervisor was kept from its work until the time was over, PID 1 has killed it.
+                let is_over = |timeout: &Duration| state.began.elapsed() >= *timeout;
+                state.timed_out = state.timed_out.or(watch.timeout_inside.filter(is_over));
                 state.end = Some(End::Signaled(Signal::SIGKILL as i32));
                 return Ok(());
             }

@@ -52,6 +52,40 @@ fn a_supervisor_keeps_its_descriptors_and_its_deadline() {
     }
 }
 
+/// A program that stops its supervisor again and again, faster than PID 1 can continue it.
+const FLOOD: &str = "
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+supervisor, end = os.getppid(), time.time() + 60
+for _ in range(6):
+    if os.fork() == 0:
+        while time.time() < end:
+            for _ in range(1000):
+                os.kill(supervisor, signal.SIGSTOP)
+        os._exit(0)
+time.sleep(60)
+";
+
+/// Where the supervisor is kept from its work, PID 1 keeps the deadline.
+#[test]
+fn a_command_that_holds_up_its_supervisor_ends_in_time() {
+    for (caller, runner) in everywhere("commands that hold up their supervisors") {
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &[]);
+        let output = sandbox
+            .exec(&["--format", "json", "--timeout", "1s"], &["python3", "-c", FLOOD])
+            .output()
+            .unwrap();
+        let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(seen["result"]["timed_out"], true, "in {runner:?} by {caller:?}: {seen:#}");
+        let took = seen["result"]["duration_ms"].as_u64().unwrap();
+        assert!(took < 20_000, "in {runner:?} by {caller:?}: {seen:#}");
+        let left = sandbox.wait_until("nothing of it is left", |seen| seen["status"]["commands"] == 0);
+        assert_eq!(left["state"], "running", "in {runner:?} by {caller:?}");
+        assert_eq!(sandbox.prints(&["echo", "lives"]), "lives\n", "in {runner:?} by {caller:?}");
+    }
+}
+
 /// A program whose first thread ends while another one goes on, which the kernel then calls a zombie.
 const ZOMBIE: &str = "
 import ctypes, os, signal, threading, time

@@ -153,9 +153,9 @@ fn an_index_that_says_two_things_is_none() {
     assert_eq!(parse(&behind), Err(MalformedIndex));
 }
 
-/// In version 4 an entry of 70 bytes may stand for a path of any length.
 #[test]
 fn an_index_that_stands_for_far_more_than_it_has_is_none() {
+    // In version 4 an entry of 70 bytes may stand for a path of any length.
     let entry = |name: &[u8], dropped: &[u8], length: usize| {
         let length = u16::try_from(length.min(0xfff)).unwrap();
         let mut entry = [[0; 24].as_slice(), &SUBMODULE.to_be_bytes(), &[0; 12], &[7; 20]].concat();

@@ -309,8 +309,12 @@ impl RunningCommand {
             Some(Event::Used(usage)) => self.usage = Some(usage),
             Some(Event::Short(shortage)) => self.shortages.push(shortage),
             Some(_) => {}
-            // Its supervisor was killed, or all of the sandbox, and the command with it.
-            None => return Ok(Some(End::Signaled(Signal::SIGKILL as i32))),
+            // Its supervisor was killed, or all of the sandbox, and the command with it: by PID 1 where the supervisor was kept from its work until
+            // the time was over.
+            None => {
+                self.timed_out |= self.timeout.is_some_and(|timeout| self.began.elapsed() >= timeout);
+                return Ok(Some(End::Signaled(Signal::SIGKILL as i32)));
+            }
         }
         Ok(None)
     }
