@@ -301,7 +301,7 @@ impl Relay {
                 }
                 Ok(length) => {
                     if self.input.is_some() && self.in_foreground {
-                        self.to_screen.append(&mut self.queries.take_begun());
+                        self.to_screen.append(&mut self.queries.take_withheld());
                         self.to_screen.extend_from_slice(&buffer[..length]);
                         if self.queries.feed(&buffer[..length]) {
                             self.asked = Some(Instant::now());
