@@ -47,8 +47,8 @@ pub(super) struct ExecSupervision<'a> {
     pub(super) kills: &'a KillCounter,
     /// Who has forked this process, and what it ends with.
     pub(super) parent: Pid,
-    /// Where that is told how long the command may live.
-    pub(super) told: Option<OwnedFd>,
+    /// A pipe to it, for the deadline of the command. That holds for as long as the pipe is open.
+    pub(super) deadline: Option<OwnedFd>,
 }
 
 /// Receives what a client requests, and supervises it. The returned code is that of the supervisor's process: 0 says that it has
@@ -58,14 +58,15 @@ pub(super) fn run_for_client(session: OwnedFd, mut supervised: ExecSupervision<'
     match receive(&mut session) {
         Ok(Some((request, passed))) => {
             // Before there is a command that could keep this process from anything.
-            if let (Some(told), Some(timeout)) = (supervised.told.take(), request.timeout) {
+            let deadline = supervised.deadline.take().zip(request.timeout).map(|(pipe, timeout)| {
                 let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-                let _ = rustix::io::write(told, &milliseconds.to_ne_bytes());
-            }
+                let _ = rustix::io::write(&pipe, &milliseconds.to_ne_bytes());
+                pipe
+            });
             // From here on, a client that receives nothing more knows that all of it was killed.
             let _ = session.send(&Event::Ready, &[]);
             let ExecRequest { command, timeout, attachment } = request;
-            run(session, command, None, passed, Life { timeout, attachment }, &supervised)
+            run(session, command, None, passed, Life { timeout, attachment, deadline }, &supervised)
         }
         // A client that is gone, or has nothing sensible to say.
         Ok(None) => 0,
@@ -89,7 +90,7 @@ pub(super) fn run_first(
     passed: Vec<OwnedFd>,
     supervised: &ExecSupervision<'_>,
 ) -> u8 {
-    let life = Life { timeout: None, attachment: Attachment::Attached };
+    let life = Life { timeout: None, attachment: Attachment::Attached, deadline: None };
     run(session, command, terminal, passed, life, supervised)
 }
 
@@ -111,6 +112,8 @@ fn receive(session: &mut ControlSocket) -> io::Result<Option<(ExecRequest, Vec<O
 struct Life {
     timeout: Option<Duration>,
     attachment: Attachment,
+    /// PID 1 keeps the deadline, too, until this is closed.
+    deadline: Option<OwnedFd>,
 }
 
 fn run(
@@ -243,6 +246,10 @@ impl Running {
                     self.again_unless(or_end(reap::kill_descendants_again()));
                 }
                 Deadline::None | Deadline::At(_) | Deadline::Killed(_) | Deadline::KilledAgain(_) => {}
+            }
+            if matches!(self.deadline, Deadline::None) {
+                // The command has ended in time, or all of it was killed: what goes on in the background may.
+                self.life.deadline = None;
             }
             // What was requested to end has the time to.
             let is_ending = matches!(self.deadline, Deadline::Killed(_)) && reap::has_children();

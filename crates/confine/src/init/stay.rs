@@ -47,8 +47,11 @@ const MAX_WAITING: usize = 256;
 /// How long a connection may take to say what it is for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How much longer than its command a supervisor may take that is kept from its work.
-const SUPERVISOR_GRACE: Duration = Duration::from_secs(1);
+/// How long after the deadline and the grace of a command its supervisor is killed: killing the command may take it twice two seconds.
+const SUPERVISOR_GRACE: Duration = Duration::from_secs(5);
+
+/// How long a supervisor has that was stopped until its time was over.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// How many children are collected before anything else gets its turn.
 const BATCH: u32 = 64;
@@ -111,9 +114,11 @@ pub(super) struct Staying {
 /// When a supervisor has to have ended its command.
 struct ExecDeadline {
     supervisor: i32,
-    /// Where it tells how long the command may live, in milliseconds, before there is one.
-    told: Option<OwnedFd>,
+    /// The pipe by which the supervisor says how long the command may live, in milliseconds. It closes it when the command has ended.
+    pipe: Option<OwnedFd>,
     at: Option<Instant>,
+    /// Whether the time is over, and the supervisor has a last moment: everything may have been stopped until now.
+    is_over: bool,
 }
 
 /// A connection that has not said what it is for.
@@ -330,9 +335,9 @@ impl Staying {
         fds.extend(self.pending.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN)));
         let at_waiting = fds.len();
         fds.extend(self.waiting.iter().map(|one| PollFd::new(one, PollFlags::empty())));
-        let at_told = fds.len();
-        let told = self.deadlines.iter().filter_map(|one| one.told.as_ref());
-        fds.extend(told.map(|told| PollFd::new(told, PollFlags::IN)));
+        let at_deadlines = fds.len();
+        let pipes = self.deadlines.iter().filter_map(|one| one.pipe.as_ref());
+        fds.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         match poll(&mut fds, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -359,13 +364,13 @@ impl Staying {
                 log.on_ready();
             }
         }
-        let mut is_told = ready[at_told..].iter();
-        for deadline in self.deadlines.iter_mut().filter(|one| one.told.is_some()) {
-            if is_told.next() == Some(&true) {
-                deadline.on_told();
+        let mut of_deadlines = ready[at_deadlines..].iter();
+        for deadline in self.deadlines.iter_mut().filter(|one| one.pipe.is_some()) {
+            if of_deadlines.next() == Some(&true) {
+                deadline.on_ready();
             }
         }
-        let mut gone = ready[at_waiting..at_told].iter();
+        let mut gone = ready[at_waiting..at_deadlines].iter();
         self.waiting.retain(|_| gone.next() != Some(&true));
         let mut ready_pending = ready[at_pending..at_waiting].iter();
         let (said, pending) =
@@ -387,7 +392,7 @@ impl Staying {
         let idle = idle.and_then(|(since, timeout)| since.checked_add(timeout));
         let age = self.stay.max_duration.and_then(|age| self.began.checked_add(age));
         let pending = self.pending.iter().map(|one| one.since + PATIENCE).min();
-        // Nor does its time end what is paused.
+        // Nor is a command ended that is paused.
         let deadlines = self.deadlines.iter().filter(|_| !self.is_paused).filter_map(|one| one.at).min();
         [idle, age, pending, deadlines].into_iter().flatten().min()
     }
@@ -438,8 +443,8 @@ impl Staying {
             Some(Purpose::Unpause) => self.unpause(),
             Some(Purpose::Exec) => match self.fork_exec_supervisor() {
                 Ok((Forked::Init, _)) => {}
-                Ok((Forked::Supervisor(of), told)) => {
-                    self.supervise(of, Some(told), |given| exec::run_for_client(stream, given))
+                Ok((Forked::Supervisor(of), deadline)) => {
+                    self.supervise(of, Some(deadline), |given| exec::run_for_client(stream, given))
                 }
                 Err(error) => {
                     let _ = ControlSocket::from(stream)
@@ -496,7 +501,7 @@ impl Staying {
     /// Lets everything go on.
     fn unpause(&mut self) {
         self.is_paused = false;
-        // A supervisor was stopped as well, and ends now what is due.
+        // Supervisors were stopped as well, and end now what is due.
         let earliest = Instant::now() + exec::GRACE + SUPERVISOR_GRACE;
         for at in self.deadlines.iter_mut().filter_map(|one| one.at.as_mut()) {
             *at = earliest.max(*at);
@@ -534,22 +539,33 @@ impl Staying {
         })
     }
 
-    /// Does the same for a command that may have a deadline. Returns where the supervisor tells it.
+    /// Forks a process that is to supervise a command that may have a deadline. Returns the pipe for that.
     fn fork_exec_supervisor(&mut self) -> io::Result<(Forked, OwnedFd)> {
-        let (told, tells) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let forked = self.fork_supervisor()?;
         if let (Forked::Init, Some(supervisor)) = (&forked, self.children.last()) {
-            self.deadlines.push(ExecDeadline { supervisor: *supervisor, told: Some(told), at: None });
+            self.deadlines.push(ExecDeadline {
+                supervisor: *supervisor,
+                pipe: Some(reader),
+                at: None,
+                is_over: false,
+            });
         }
-        Ok((forked, tells))
+        Ok((forked, writer))
     }
 
     /// Kills supervisors that have not ended their commands in time: what is left of these ends with them.
     fn keep_deadlines(&mut self) {
         let now = Instant::now();
         for deadline in self.deadlines.iter_mut().filter(|_| !self.is_paused) {
-            if deadline.at.take_if(|at| *at <= now).is_some() {
+            if deadline.at.is_none_or(|at| at > now) {
+                continue;
+            }
+            if deadline.is_over {
+                deadline.at = None;
                 kill(deadline.supervisor, rustix::process::Signal::KILL);
+            } else {
+                (deadline.is_over, deadline.at) = (true, now.checked_add(LAST_MOMENT));
             }
         }
     }
@@ -558,7 +574,7 @@ impl Staying {
     fn supervise(
         &mut self,
         parent: Pid,
-        told: Option<OwnedFd>,
+        deadline: Option<OwnedFd>,
         run: impl FnOnce(ExecSupervision<'_>) -> u8,
     ) -> ! {
         // Connections of other clients end when this sandbox does, and not when this process does.
@@ -580,7 +596,7 @@ impl Staying {
             neighbours: self.neighbours,
             kills: &self.kills,
             parent,
-            told,
+            deadline,
         };
         sys::exit_now(i32::from(run(supervised)))
     }
@@ -662,17 +678,17 @@ impl Staying {
 }
 
 impl ExecDeadline {
-    /// Reads what its supervisor has told. The command may end at its deadline by itself, and is killed after that; only where the
-    /// supervisor was kept from doing so is it late.
-    fn on_told(&mut self) {
-        let Some(told) = self.told.take() else { return };
+    /// Reads what the supervisor has written, or that it has closed the pipe: then there is no deadline, or no more.
+    fn on_ready(&mut self) {
         let mut milliseconds = [0; 8];
-        // One that closes it without a word has none.
-        if rustix::io::read(told, &mut milliseconds) == Ok(8) {
+        let read = self.pipe.as_ref().map(|pipe| rustix::io::read(pipe, &mut milliseconds));
+        if read == Some(Ok(8)) {
             let timeout = Duration::from_millis(u64::from_ne_bytes(milliseconds));
             self.at = timeout
                 .checked_add(exec::GRACE + SUPERVISOR_GRACE)
                 .and_then(|after| Instant::now().checked_add(after));
+        } else if !matches!(read, Some(Err(Errno::AGAIN | Errno::INTR))) {
+            (self.pipe, self.at) = (None, None);
         }
     }
 }

@@ -86,6 +86,28 @@ fn a_command_that_holds_up_its_supervisor_ends_in_time() {
     }
 }
 
+/// A deadline is that of the command, and of nothing that this leaves in the background.
+#[test]
+fn what_a_command_leaves_in_the_background_outlives_its_deadline() {
+    for (caller, runner) in everywhere("commands with a deadline that leave something behind") {
+        if runner != Runner::Native {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let sandbox = Staying::create(&place, &[]);
+        let script = "sleep 1000 >/dev/null 2>&1 </dev/null & echo $!";
+        let output = sandbox.exec(&["--timeout", "1s"], &["sh", "-c", script]).output().unwrap();
+        let pid = said(&output);
+        // Longer than whoever keeps deadlines waits.
+        sandbox.prints(&["sleep", "11"]);
+        assert_eq!(
+            sandbox.prints(&["sh", "-c", &format!("kill -0 {pid} && echo lives")]),
+            "lives\n",
+            "by {caller:?}"
+        );
+    }
+}
+
 /// A program whose first thread ends while another one goes on, which the kernel then calls a zombie.
 const ZOMBIE: &str = "
 import ctypes, os, signal, threading, time
