@@ -5,8 +5,8 @@ use super::kind::VariableKind::{self, Address, Key, Model, Plain, Provider, Runs
 /// Agents, as names of their variables begin: any such variable may be a setting, of which some run programs.
 const AGENTS: &[&str] = &[
     "AIDER_", "AMP_", "AUGMENT_", "CLAUDE_CODE_", "CLAUDE_CONFIG_", "CODEBUFF_", "CODEX_", "COPILOT_",
-    "CRUSH_", "FAST_AGENT_", "FORGE_", "GEMINI_CLI_", "GITHUB_COPILOT_", "GOOSE_", "IFLOW_", "KILO_",
-    "NANOCODER_", "OPENCODE_", "OPENHANDS_", "QWEN_", "VIBE_",
+    "CRUSH_", "FAST_AGENT_", "GEMINI_CLI_", "GITHUB_COPILOT_", "GOOSE_", "IFLOW_", "KILO_", "NANOCODER_",
+    "OPENCODE_", "OPENHANDS_", "QWEN_", "VIBE_",
 ];
 
 /// Settings of agents whose names begin like a provider's, or like those of other programs.

@@ -22,9 +22,9 @@ pub(super) const RUN: &[&str] = &[
     // Shells and terminals.
     "BASH_LOADABLES_PATH", "HISTFILE", "KITTY_CONFIG_DIRECTORY", "SCREENRC", "SHELLOPTS", "STARSHIP_CONFIG",
     "TMUX_TMPDIR", "WEZTERM_CONFIG_FILE", "ZELLIJ_CONFIG_DIR", "ZELLIJ_CONFIG_FILE", "FPATH", "HOME", "IFS",
-    "INPUTRC", "MODULE_PATH", "PATH", "PROMPT_COMMAND", "TERMCAP", "TERMINFO", "TERMINFO_DIRS",
-    "XDG_CACHE_HOME", "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS", "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR", "XDG_STATE_HOME", // The C library.
+    "INPUTRC", "PATH", "PROMPT_COMMAND", "TERMCAP", "TERMINFO", "TERMINFO_DIRS", "XDG_CACHE_HOME",
+    "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME", // The C library.
     "GETCONF_DIR", "LD_ORIGIN_PATH", "MALLOC_TRACE", "RESOLV_HOST_CONF", "GLIBC_TUNABLES", "HOSTALIASES",
     "LD_DEBUG_OUTPUT", "LD_PROFILE_OUTPUT", "LOCALDOMAIN", "LOCPATH", "NLSPATH",
     "RES_OPTIONS", // Git and other version control.
@@ -183,8 +183,6 @@ pub(super) const ORDINARY: &[&str] = &[
     "NO_PROXY",
     // goose, a program for migrations of data bases, has its name in common with an agent.
     "GOOSE_DBSTRING", "GOOSE_DRIVER", "GOOSE_MIGRATION_DIR", "GOOSE_TABLE",
-    // So has Forge of Atlassian.
-    "FORGE_EMAIL",
 ];
 
 /// How names end that are alike.

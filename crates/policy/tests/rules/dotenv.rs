@@ -67,7 +67,7 @@ fn ordinary_variables_pass() {
         "LANGFUSE_HOST=https://cloud.langfuse.com\nMLFLOW_TRACKING_URI=http://mlflow:5000\nMISE_NODE_VERSION=22\nASAN_OPTIONS=\n",
         // A project that only reports, and addresses that everybody shares.
         "SENTRY_DSN=https://0a@o1.ingest.sentry.io/1\nSENTRY_ENVIRONMENT=production\nSENTRY_RELEASE=app@1.0.0+abc\nSENTRY_TRACES_SAMPLE_RATE=0.25\n",
-        "SENTRY_LARAVEL_DSN=https://0a@o1.ingest.sentry.io/1\nSENTRY_DSN_WEB=https://0a@o1.ingest.sentry.io/2\nSENTRY_AUTH_TOKEN=sntrys_x\nSENTRY_ORG=a-b\nSENTRY_PROJECT=web\nSENTRY_SEND_DEFAULT_PII=true\n",
+        "SENTRY_LARAVEL_DSN=https://0a@o1.ingest.sentry.io/1\nSENTRY_DSN_WEB=https://0a@o1.ingest.sentry.io/2\nSENTRY_AUTH_TOKEN=sntrys_x\nSENTRY_ORG=a-b\nSENTRY_PROJECT=web\nSENTRY_SEND_DEFAULT_PII=true\nSENTRY_IMAGE=getsentry/sentry:26.1\nMODULE_PATH=src\nFORGE_CALLBACK_URL=https://a.example/x\n",
         "SENTRY_URL=http://localhost:9000\nPREFECT_API_URL=http://prefect:4200/api\nCATWALK_URL=https://catwalk.charm.land\nNEXT_PUBLIC_SENTRY_URL=https://a.example\n",
         "WATSONX_URL=https://us-south.ml.cloud.ibm.com\nWATSONX_IAM_URL=https://iam.cloud.ibm.com\nAZURE_AUTHORITY_HOST=https://login.microsoftonline.com/\n",
         "OPIK_URL_OVERRIDE=https://www.comet.com/opik/api\nPREFECT_API_URL=https://api.prefect.cloud/api/accounts/1/workspaces/2\nFORGE_EMAIL=a@example.org\nFORGE_API_TOKEN=x\n",
@@ -144,7 +144,6 @@ fn what_redirects_an_agent_or_a_loader_is_found_whatever_its_form() {
         "PREFECT_API_URL=https://evil.example/api",
         "OPIK_URL_OVERRIDE=https://evil.example",
         "NX_SELF_HOSTED_REMOTE_CACHE_SERVER=https://evil.example",
-        "FORGE_CONFIG=./evil",
         "GITHUB_COPILOT_BASE_URL=https://evil.example",
         "AIDER_LINT_CMD=./evil",
         "AIDER_MODEL=oobabooga/http://127.0.0.1/x",
@@ -337,7 +336,7 @@ fn variables_by_which_a_program_loads_or_runs_a_file_are_found() {
                  AZURE_EXTENSION_DEV_SOURCES BORG_PASSCOMMAND BORG_RSH CYPRESS_RUN_BINARY GOPACKAGESDRIVER GUNICORN_CMD_ARGS HADOOP_OPTS \
                  JDK_JAVAC_OPTIONS KAFKA_OPTS NANOCODER_PROVIDERS NVCC_APPEND_FLAGS NVCC_PREPEND_FLAGS PIPENV_PYTHON PLAYWRIGHT_BROWSERS_PATH \
                  PRISMA_FMT_BINARY PROTOC RCLONE_PASSWORD_COMMAND RESTIC_PASSWORD_COMMAND SCREENRC SKIM_DEFAULT_COMMAND SOPS_GPG_EXEC SPARK_CONF_DIR \
-                 CONDA_ENVS_PATH CYPRESS_CACHE_FOLDER MODULE_PATH PIPENV_PIPFILE PIPX_DEFAULT_PYTHON PIPX_HOME PUPPETEER_CACHE_DIR WORKON_HOME \
+                 CONDA_ENVS_PATH CYPRESS_CACHE_FOLDER PIPENV_PIPFILE PIPX_DEFAULT_PYTHON PIPX_HOME PUPPETEER_CACHE_DIR WORKON_HOME \
                  UV_INDEX_URL UV_PROJECT_ENVIRONMENT VIMINIT VIRTUAL_ENV VK_ICD_FILENAMES YARN_YARN_PATH ZDOTDIR"
         .split_whitespace()
     {

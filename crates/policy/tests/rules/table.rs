@@ -201,7 +201,7 @@ fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
             || path == ".flaskenv"
             || path.starts_with(".env")
                 && !path.starts_with(".envrc")
-                && ![".env.leave", ".env.local.php", ".env.schema"].contains(&path)
+                && ![".env.leave", ".env.local.php"].contains(&path)
     };
     for path in built_in() {
         let path = path.replace('*', "a");

@@ -90,13 +90,6 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(
-        ".env.schema",
-        "varlock",
-        "runs the commands (`exec()`), and loads the plugins, that it names",
-        "varlock, \"Functions\" and \"Root decorators\"",
-        RUN,
-    ),
-    read_only(
         ".agents",
         "agents that share skills, Codebuff",
         "runs what their settings name, takes what skills allow, and loads each `.ts` in it",
@@ -221,10 +214,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".serena/project.yml", "Serena", SERENA_EFFECT, SERENA, SERENA_FILES),
     read_only(".serena/project.local.yml", "Serena", SERENA_EFFECT, SERENA, SERENA_FILES),
-    read_only(
+    classified(
         ".serena/cache",
         "Serena before 2.0",
-        "loads the pickles in it, of which each may run anything",
+        "loads the pickles in it, of which each may run anything; Serena writes them, so they stay writable, and are moved aside if they are new or \
+         have changed",
         "Serena, src/solidlsp/ls.py; Python library reference, pickle",
         &[("*.pkl", ContentRule::Run), ("*", ContentRule::Harmless)],
     ),

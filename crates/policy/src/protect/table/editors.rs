@@ -463,10 +463,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     // Language servers that editors start.
-    read_only(
+    classified(
         ".metals/metals.mv.db",
         "Metals",
-        "opens it as a database of H2, whose triggers run Java",
+        "opens it as a database of H2, whose triggers run Java; Metals writes it, so it stays writable, and is moved aside if it is new or has \
+         changed",
         "Metals, \"Files and Directories\"; H2, \"CREATE TRIGGER\"",
         RUN,
     ),

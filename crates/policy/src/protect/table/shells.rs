@@ -121,13 +121,16 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     // On entering the directory.
     read_only(".envrc", "direnv", ENTERED, "direnv(1)", START_UP),
-    // `local`, `private` and whatever else people call theirs.
+    // Not `.envrc.example` and the like, which many projects have.
     read_only(
-        ".envrc.*",
+        ".envrc.local",
         "direnv",
         "many an `.envrc` that was allowed runs it too",
-        "direnv-stdlib(1), source_env and source_env_if_exists",
+        "direnv-stdlib(1), source_env_if_exists",
         START_UP,
+    ),
+    read_only(
+        ".envrc.private", "direnv", "the same as `.envrc.local`", "direnv-stdlib(1), source_env", START_UP,
     ),
     read_only(
         ".direnvrc",
@@ -288,10 +291,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("$irbrc", "irb", HERE, IRB, RUN),
     read_only(".pryrc", "pry", HERE, PRY, RUN),
     read_only(".ghci", "ghci", HERE, "GHC User's Guide, \"The .ghci and .haskeline files\"", RUN),
-    read_only(
+    classified(
         ".ghc.environment.*",
         "ghc and ghci, in editors too",
-        "loads the packages and libraries of the databases that it names, here and below",
+        "loads the packages and libraries of the databases that it names, here and below; cabal writes it, so it stays writable, and is moved \
+         aside if it is new or has changed",
         "GHC User's Guide, \"Package environments\"",
         RUN,
     ),
