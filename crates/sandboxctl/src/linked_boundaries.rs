@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use policy::plan::{Boundary, Plan};
+use policy::plan::{Boundary, BoundaryKind, Plan};
+use policy::protect::table;
 use policy::text::escape;
 use sandbox::boundary::protect::search::{self, SearchRules};
 use sandbox::boundary::root::Root;
@@ -15,17 +16,22 @@ use sandbox::host::deadline::Deadline;
 use crate::context::Context;
 use crate::own_files;
 
-/// How long such links are looked for. What takes longer is as long to be searched at the start, and said there.
+/// How many such links count.
+const MAX_LINKS: usize = 1000;
+
+/// How long such links are looked for. The search at the start has as long, and says what it does not reach.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Protects what these links lead to in the other directory. Which directory is led to itself stands in the plan.
 pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     let writable: Vec<Boundary> = own_files::writable(plan).cloned().collect();
-    if writable.len() < 2 {
+    let directories = plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory);
+    let directories: Vec<Boundary> = directories.cloned().collect();
+    if writable.is_empty() || directories.len() < 2 {
         return;
     }
     let until = Deadline::after(LIMIT);
-    for boundary in &writable {
+    for boundary in &directories {
         // One that cannot be searched is refused at the start.
         for (link, target) in links_out(context, plan, boundary, until).unwrap_or_default() {
             let others = writable.iter().filter(|other| other.name != boundary.name);
@@ -61,5 +67,8 @@ fn links_out(
     let walk = walk_until(&root, plan.protect.depth, until, &Known::default())?;
     let rules = SearchRules::of(&plan.protect);
     let found = search::mounts(&root, &boundary.host, &walk, &rules, until)?;
-    Ok(found.listed_out.into_iter().filter_map(|(link, target)| Some((link, target?))).collect())
+    // What stays writable, as a compilation database does, stays so there.
+    let counts = |link: &Path| !table::is_only_classified(link);
+    let led = found.listed_out.into_iter().filter_map(|(link, target)| Some((link, target?)));
+    Ok(led.filter(|(link, _)| counts(link)).take(MAX_LINKS).collect())
 }

@@ -153,8 +153,8 @@ fn run_child(start: ChildStart, table: ChildTable<'_>) -> i32 {
         ChildTable::Failed { control, errno } => report_failure(control, Step::Descriptors, errno),
         ChildTable::Clean { control, program } => {
             let ready = leave_keyring()
-                // 2. Write the program of PID 1. Meanwhile the caller maps the ids, so there is nothing left to wait for, and on a
-                //    busy machine whoever waits is not woken at once.
+                // 2. Write the program of PID 1. Meanwhile root maps the ids, and is seldom waited for: on a busy machine whoever waits is
+                //    not woken at once.
                 .and_then(|()| write_all(program.as_fd(), bytes).map_err(|errno| (Step::WriteInit, errno)))
                 .and_then(|()| take_identity(identity, &maps, control.as_fd()));
             let (step, errno) = ready.err().unwrap_or_else(|| {

@@ -386,12 +386,26 @@ impl Baseline {
         let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
         let known = entry.filter(same_target).map_or(&[][..], |entry| &entry.known);
         let before = self.before(one, &facts, reach);
+        // Of a whole directory there may be thousands.
+        let of_recorded = known.iter().filter(|_| is_recorded);
+        let recorded: HashSet<(&Path, Option<&str>)> =
+            of_recorded.map(|one| (one.path.as_path(), one.essence.as_deref())).collect();
         let mut findings = Vec::new();
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
         };
-        let news = verdicts.into_iter().filter_map(|verdict| verdict.news_beside(known));
+        let news = verdicts.into_iter().filter_map(|verdict| {
+            if is_recorded {
+                let is_same = recorded.contains(&(verdict.path.as_path(), verdict.essence.as_deref()));
+                (!is_same).then_some(verdict)
+            } else {
+                verdict.news_beside(known)
+            }
+        });
         for Classified { path, reason, .. } in news {
+            // Of what was not read, nobody knows whether it is another one.
+            let is_unread = is_recorded && matches!(reason, Reason::Hidden | Reason::TooLarge { .. });
+            let before = if is_unread { Before::Same } else { before };
             // Whatever it holds, so it may be anybody's; the link goes.
             let is_led = one.cause == Cause::Asked && matches!(one.base, Base::Led(_));
             let touched = if is_led { Touched::Before } else { self.touched(root, &path) };

@@ -183,7 +183,7 @@ impl<'a> Boundaries<'a> {
             if linked.may_be_more || !linked.paths.is_empty() {
                 coverage.add_gap(
                     boundary,
-                    "not every protected file was checked for other names, there are too many",
+                    "not every protected file was checked for other names, there are too many, or too deep",
                 );
             }
             for unread in &plan.protect.unread {

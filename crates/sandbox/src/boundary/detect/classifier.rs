@@ -36,8 +36,13 @@ const MAX_CLASSIFIED: u64 = 16 << 20;
 /// so that there is still room for everything else.
 const MAX_LONG: usize = 64 << 20;
 
-/// How much is read at one time of what the settings protect.
+/// How much is read at one time of what the settings protect, and how many entries are looked at. It is counted apart: a whole directory of
+/// programs may be among it.
 const MAX_ASKED: usize = 16 << 20;
+const MAX_ASKED_ENTRIES: u32 = 5_000;
+
+/// How much of it is kept of one boundary.
+const MAX_KEPT_ASKED: usize = 512 << 10;
 
 /// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
 const ENTRY: u64 = 256;
@@ -174,10 +179,11 @@ pub(crate) struct Classifier {
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
     keeping: Option<Keeping>,
-    /// How many bytes may still be read of what the settings protect: programs of a project may be large.
+    /// How many bytes may still be read of what the settings protect, and how many entries looked at.
     left_asked: usize,
-    /// Whether directories were too deep to look for files with several names.
-    is_too_deep: bool,
+    left_asked_entries: u32,
+    /// Whether there was too much, or too deep, to look at every file for several names.
+    is_not_all: bool,
 }
 
 /// What is remembered beside the verdicts.
@@ -185,6 +191,8 @@ pub(crate) struct Classifier {
 struct Keeping {
     kept: Vec<Content>,
     bytes: usize,
+    /// How many of them are of what the settings protect.
+    bytes_asked: usize,
     /// Files with several names: how many, and those that were met.
     linked: BTreeMap<(u64, u64), (usize, Vec<PathBuf>)>,
 }
@@ -202,14 +210,25 @@ impl Keeping {
     fn note_content(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
         if content.len() <= MAX_KEPT_FILE && self.bytes + content.len() <= MAX_KEPT {
             self.bytes += content.len();
-            self.kept.push(Content {
-                path: path.into(),
-                mode: stat.st_mode & 0o777,
-                uid: stat.st_uid,
-                gid: stat.st_gid,
-                bytes: content.into(),
-            });
+            self.keep(path, stat, content);
         }
+    }
+
+    fn note_asked(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
+        if content.len() <= MAX_KEPT_FILE && self.bytes_asked + content.len() <= MAX_KEPT_ASKED {
+            self.bytes_asked += content.len();
+            self.keep(path, stat, content);
+        }
+    }
+
+    fn keep(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
+        self.kept.push(Content {
+            path: path.into(),
+            mode: stat.st_mode & 0o777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            bytes: content.into(),
+        });
     }
 }
 
@@ -224,7 +243,8 @@ impl Classifier {
             is_whole: true,
             keeping: None,
             left_asked: MAX_ASKED,
-            is_too_deep: false,
+            left_asked_entries: MAX_ASKED_ENTRIES,
+            is_not_all: false,
         }
     }
 
@@ -250,7 +270,7 @@ impl Classifier {
         let Some(keeping) = self.keeping else { return Default::default() };
         let elsewhere = keeping.linked.into_values().filter(|(names, met)| *names > met.len());
         let paths = elsewhere.flat_map(|(_, met)| met).collect();
-        (keeping.kept, Linked { paths, may_be_more: self.left == 0 || self.is_too_deep })
+        (keeping.kept, Linked { paths, may_be_more: self.left == 0 || self.is_not_all })
     }
 
     /// Classifies what is at a path, and in it.
@@ -309,13 +329,11 @@ impl Classifier {
 
     fn listed_entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, levels: u32) {
         let Ok(mut stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        if self.left == 0 {
-            return self.unseen(path, Reason::Listed, &stat);
+        if self.left_asked_entries == 0 {
+            self.is_not_all = true;
+            return self.unseen(path, Reason::Hidden, &stat);
         }
-        self.left = self.left.saturating_sub(ENTRY);
-        if let Some(keeping) = &mut self.keeping {
-            keeping.note_names(path, &stat);
-        }
+        self.left_asked_entries -= 1;
         let mut content = Vec::new();
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => "directory".to_owned(),
@@ -328,43 +346,53 @@ impl Classifier {
                 let most = MAX_CONTENT.min(self.left_asked);
                 match read(parent, name, most, &mut content) {
                     Some(of_what_was_read) if content.len() <= most => stat = of_what_was_read,
-                    Some(_) | None => return self.unseen(path, Reason::Listed, &stat),
+                    Some(_) => {
+                        // Nor is it copied where it has another name.
+                        self.is_not_all |= stat.st_nlink > 1;
+                        return self.unseen(path, Reason::TooLarge { bytes: content.len() }, &stat);
+                    }
+                    None => return self.unseen(path, Reason::Hidden, &stat),
                 }
                 self.left_asked = self.left_asked.saturating_sub(content.len());
                 if let Some(keeping) = &mut self.keeping {
-                    keeping.note_content(path, &stat, &content);
+                    keeping.note_names(path, &stat);
+                    keeping.note_asked(path, &stat, &content);
                 }
                 // Whether it may be executed says what it is, too.
                 format!("file {:o}", stat.st_mode & 0o111)
             }
-            _ => return self.unseen(path, Reason::Listed, &stat),
+            _ => return self.unseen(path, Reason::Hidden, &stat),
         };
         let essence = Some(hex(&[kind.as_bytes(), b"\0", &content].concat()));
         self.verdicts.push(Classified { essence, ..Classified::of(path.into(), Reason::Listed) });
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        // No program obeys anything in some directories, such as those of git's objects.
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && !is_inert(path) {
             if let Some(levels) = levels.checked_sub(1) {
                 self.listed_directory(parent, name, path, &stat, levels);
             } else {
-                self.is_too_deep = true;
-                self.unseen(path, Reason::Listed, &stat);
+                self.is_not_all = true;
+                self.unseen(path, Reason::Hidden, &stat);
             }
         }
     }
 
     fn listed_directory(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, stat: &Stat, levels: u32) {
-        let (directory, entries) = match self.list(parent, name) {
+        let most = usize::try_from(self.left_asked_entries).unwrap_or(usize::MAX).saturating_add(1);
+        let (directory, mut entries) = match list(parent, name, most) {
             Ok(listed) => listed,
             Err(Errno::NOENT | Errno::NOTDIR) => return,
-            Err(_) => return self.unseen(path, Reason::Listed, stat),
+            Err(_) => return self.unseen(path, Reason::Hidden, stat),
         };
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (name, _) in entries {
             if self.is_out_of_time() {
                 return;
             }
-            if self.left == 0 {
-                return self.unseen(path, Reason::Listed, stat);
-            }
             self.listed_entry(&directory, &name, &path.join(&name), levels);
+            if self.left_asked_entries == 0 {
+                self.is_not_all = true;
+                return self.unseen(path, Reason::Hidden, stat);
+            }
         }
     }
 
@@ -422,7 +450,7 @@ impl Classifier {
             if let Some(levels) = levels.checked_sub(1) {
                 self.directory(parent, name, path, (seen_as, &stat), levels);
             } else {
-                self.is_too_deep = true;
+                self.is_not_all = true;
                 self.unseen(path, Reason::Hidden, &stat);
             }
         }
@@ -436,7 +464,9 @@ impl Classifier {
         (seen_as, stat): (&Path, &Stat),
         levels: u32,
     ) {
-        let (directory, mut entries) = match self.list(parent, name) {
+        // One more than there is room for, so that it is seen that there are more.
+        let most = usize::try_from(self.left / ENTRY).unwrap_or(usize::MAX).saturating_add(1);
+        let (directory, mut entries) = match list(parent, name, most) {
             Ok(listed) => listed,
             Err(Errno::NOENT | Errno::NOTDIR) => return,
             Err(_) => return self.unseen(path, Reason::Hidden, stat),
@@ -456,21 +486,19 @@ impl Classifier {
         }
     }
 
-    /// Opens a directory and lists what is in it, as far as there is room.
-    fn list(&self, parent: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Vec<(OsString, FileType)>), Errno> {
-        // One more than there is room for, so that it is seen that there are more.
-        let most = usize::try_from(self.left / ENTRY).unwrap_or(usize::MAX).saturating_add(1);
-        let directory = beneath::listing(parent, Path::new(name))?;
-        let entries = beneath::entries(directory.as_fd())?.take(most).collect::<Result<Vec<_>, _>>()?;
-        Ok((directory, entries))
-    }
-
     /// Adds a verdict about something of which not everything was read. Nobody knows whether what was not read is the same
     /// as before, so that is only said of the same file, untouched.
     fn unseen(&mut self, path: &Path, reason: Reason, stat: &Stat) {
         let essence = Some(hex(identity(stat).as_bytes()));
         self.verdicts.push(Classified { essence, ..Classified::of(path.into(), reason) });
     }
+}
+
+/// Opens a directory and lists what is in it, so many entries at most.
+fn list(parent: &OwnedFd, name: &OsStr, most: usize) -> Result<(OwnedFd, Vec<(OsString, FileType)>), Errno> {
+    let directory = beneath::listing(parent, Path::new(name))?;
+    let entries = beneath::entries(directory.as_fd())?.take(most).collect::<Result<Vec<_>, _>>()?;
+    Ok((directory, entries))
 }
 
 /// Reads as much of a file as is classified, and says what it is. `None` if it is none any more, or cannot be read: an agent

@@ -354,6 +354,14 @@ impl Search<'_> {
                 if missing.is_none() {
                     self.note_listed_out(path);
                 }
+                // Whatever is built beneath a link, only the link can be moved aside.
+                if let Some(link) =
+                    links.first().filter(|link| *link != path && table::is_only_classified(seen_as))
+                {
+                    self.note_listed_out(link);
+                    let (path, seen_as, base) = (link.clone(), seen_as.into(), self.base.clone());
+                    self.links.insert(Link { path, seen_as, cause, base });
+                }
                 self.led_to(missing);
                 self.link(path, seen_as, links, cause, |link| ProtectionGap::LinkOutside { link });
                 // Of a repository not all is obeyed.

@@ -21,19 +21,19 @@ impl Search<'_> {
     /// remotes that this names.
     pub(crate) fn data_in_other_systems(&mut self, tree: &Path) {
         for place in PLACES {
-            self.data_at(tree, Path::new(""), &tree.join(place), DiscoveredBy::Walk);
+            self.data_at(Path::new(""), &tree.join(place), DiscoveredBy::Walk);
         }
         let jj = tree.join(".jj");
         let repository = jj.join("repo");
         // In a work tree that was added, a file says where the repository is.
         if let Some(named) = self.text(&repository) {
             let store = Path::new(OsStr::from_bytes(&named)).join(JJ_STORE);
-            self.data_at(tree, &jj, &store.join("git"), DiscoveredBy::Path(repository.clone()));
+            self.data_at(&jj, &store.join("git"), DiscoveredBy::Path(repository.clone()));
         }
         let store = repository.join(JJ_STORE);
         let target = store.join("git_target");
         if let Some(named) = self.text(&target) {
-            self.data_at(tree, &store, Path::new(OsStr::from_bytes(&named)), DiscoveredBy::Path(target));
+            self.data_at(&store, Path::new(OsStr::from_bytes(&named)), DiscoveredBy::Path(target));
         }
     }
 
@@ -43,10 +43,12 @@ impl Search<'_> {
         Some(content.trim_ascii_end().to_vec()).filter(|named| !named.is_empty())
     }
 
-    fn data_at(&mut self, tree: &Path, base: &Path, named: &Path, discovered_by: DiscoveredBy) {
+    fn data_at(&mut self, base: &Path, named: &Path, discovered_by: DiscoveredBy) {
         if let Ok(Leads::To { path, stat, links }) = self.resolve(base, named) {
             if is(FileType::Directory, &stat) {
                 self.remember(links);
+                // That of a work tree, which both use, is searched for that one.
+                let tree = path.parent().filter(|_| path.ends_with(".git")).unwrap_or(&path);
                 self.git(&path, Some(tree), [discovered_by]);
             }
         }

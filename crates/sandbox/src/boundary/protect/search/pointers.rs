@@ -18,12 +18,15 @@ use crate::boundary::protect::reach::{Base, DiscoveredBy};
 use crate::boundary::protect::search::progress::{
     Ahead, DataAhead, Leads, MODULE, OF_GIT, OnHost, PointerTarget, Search, WorkTree, is, read_up_to,
 };
-use crate::boundary::protect::search::resolve::{MAX_PATH, Unresolved, canonical};
+use crate::boundary::protect::search::resolve::{Unresolved, canonical};
 use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 
 /// How many alternates one file may name. Nobody needs more than a few.
 const MAX_ALTERNATES: usize = 64;
+
+/// How many parts a path has that was written inside: what is behind each of them is looked up.
+const MAX_COMPONENTS_INSIDE: usize = 64;
 
 /// How a repository sees the data of a linked work tree.
 const LINKED_WORK_TREE: &str = ".git/worktrees/name";
@@ -294,10 +297,10 @@ impl Search<'_> {
     /// Resolves a path that was written inside, where the boundary has another path: `git worktree add` does so. On the
     /// host there is nothing at such a path, so git obeys nothing there.
     pub(super) fn as_seen_inside(&self, named: &Path, wanted: PointerTarget) -> Option<PathBuf> {
-        if named.as_os_str().len() > MAX_PATH {
+        let parts: Vec<Component> = named.components().take(MAX_COMPONENTS_INSIDE + 1).collect();
+        if parts.len() > MAX_COMPONENTS_INSIDE {
             return None;
         }
-        let parts: Vec<Component> = named.components().collect();
         // Past the root, and past at least one directory.
         (2..parts.len()).find_map(|start| {
             let below: PathBuf = parts[start..].iter().collect();

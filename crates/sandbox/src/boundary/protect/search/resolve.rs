@@ -16,8 +16,9 @@ use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::{Leads, OnHost, Search};
 use crate::host::beneath;
 
-/// The longest path that the kernel opens (`PATH_MAX`).
+/// The longest path that the kernel opens (`PATH_MAX`), and how many parts one may have that is looked up part by part.
 pub(super) const MAX_PATH: usize = 4096;
+pub(super) const MAX_COMPONENTS: usize = 256;
 
 /// How many links are followed before they are taken for a circle, as the kernel does.
 const MAX_LINKS: usize = 40;
@@ -68,7 +69,7 @@ impl Search<'_> {
 
     fn resolve_past(&self, base: &Path, path: &Path, mut pass: impl FnMut(&Path)) -> Result<Leads, Errno> {
         // No program opens it, and to list what lies above each part of it would take hours.
-        if path.as_os_str().len() > MAX_PATH {
+        if path.as_os_str().len() > MAX_PATH || path.components().nth(MAX_COMPONENTS).is_some() {
             return Err(Errno::NAMETOOLONG);
         }
         let mut at = Position::Inside(base.to_path_buf());
