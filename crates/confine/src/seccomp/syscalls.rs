@@ -198,7 +198,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     ]),
     // But no huge pages that somebody has reserved: no cgroup of memory counts them, and what one takes the others lack.
     checked(&[SYS_mmap], &[Case { when: &[Test::AnyBit { arg: 3, mask: MAP_HUGETLB as u32 }], then: SeccompAction::Refuse(ENOMEM) }]),
-    checked(&[SYS_memfd_create], &[Case { when: &[Test::AnyBit { arg: 1, mask: MFD_HUGETLB }], then: SeccompAction::Refuse(ENOMEM) }]),
+    checked(&[SYS_memfd_create], &[Case { when: &[Test::AnyBit { arg: 1, mask: MFD_HUGETLB }], then: SeccompAction::Refuse(EINVAL) }]),
     checked(&[SYS_shmget], &[Case { when: &[Test::AnyBit { arg: 2, mask: SHM_HUGETLB as u32 }], then: SeccompAction::Refuse(ENOMEM) }]),
     // Processes and threads: run, wait, end. PID 1 needs them too.
     allowed(&[
@@ -259,7 +259,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     ]),
     // No programs that choose packets: the kernel compiles each, all users of the machine share one bound for that
     // (`net.core.bpf_jit_limit`), and where it is used up nobody gets a seccomp filter any more, no other sandbox and no browser. And no time stamps of
-    // what is sent, whose copies no cgroup counts.
+    // all that is sent, whose copies no cgroup counts; for a single message they can still be asked.
     checked(&[SYS_setsockopt], &[
         Case {
             when: &[
