@@ -223,7 +223,7 @@ impl fmt::Display for Reason {
                 f.write_str("it has another name, so what a program writes there is written here")
             }
             Self::Listed => f.write_str(
-                "`[protect] paths` or your own configuration of git names it, and it was not there",
+                "`[protect] paths` or your own configuration of git names it, and it is new, or another one than at the start",
             ),
             Self::MakesObeyed { path } => {
                 write!(f, "it makes a program obey {path}, which was there before and nothing obeyed")

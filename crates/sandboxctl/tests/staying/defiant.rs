@@ -97,7 +97,7 @@ fn what_a_command_leaves_in_the_background_outlives_its_deadline() {
         let sandbox = Staying::create(&place, &[]);
         let script = "sleep 1000 >/dev/null 2>&1 </dev/null & echo $!";
         let output = sandbox.exec(&["--timeout", "1s"], &["sh", "-c", script]).output().unwrap();
-        let pid = said(&output);
+        let pid = said(&output).trim().to_owned();
         // Longer than whoever keeps deadlines waits.
         sandbox.prints(&["sleep", "11"]);
         assert_eq!(
