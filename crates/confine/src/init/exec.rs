@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::process::{Pid, getppid, set_child_subreaper};
 
+use super::deadlines::{self, GRACE};
 use crate::cgroup::KillCounter;
 use crate::process::reap::{self, Killed, Reaped};
 use crate::process::start::{self, Given, Neighbours, NotStarted};
@@ -31,9 +32,6 @@ use crate::sys;
 
 /// How long a client may take to send its request.
 pub(super) const REQUEST: Duration = Duration::from_secs(10);
-
-/// How long what has run out of time may take to end by itself.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// The status of a supervisor that cannot see what it is to end.
 const BLIND: i32 = 125;
@@ -59,8 +57,7 @@ pub(super) fn run_for_client(session: OwnedFd, mut supervised: ExecSupervision<'
         Ok(Some((request, passed))) => {
             // Before there is a command that could keep this process from anything.
             let deadline = supervised.deadline.take().zip(request.timeout).map(|(pipe, timeout)| {
-                let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-                let _ = rustix::io::write(&pipe, &milliseconds.to_ne_bytes());
+                deadlines::tell(&pipe, timeout);
                 pipe
             });
             // From here on, a client that receives nothing more knows that all of it was killed.

@@ -34,6 +34,7 @@ use crate::{capabilities, cgroup, seccomp, sys};
 
 mod authorities;
 pub mod clone;
+mod deadlines;
 mod descriptors;
 mod exec;
 mod files;

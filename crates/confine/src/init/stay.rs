@@ -16,11 +16,11 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, WaitId, WaitIdOptions, WaitOptions, getpid, set_parent_process_death_signal, waitid,
 };
 
+use super::deadlines::{self, Deadlines};
 use super::descriptors::{Descriptors, StayDescriptors};
 use super::exec::{self, ExecSupervision, timespec};
 use super::files;
@@ -46,12 +46,6 @@ const MAX_WAITING: usize = 256;
 
 /// How long a connection may take to say what it is for.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long after the deadline and the grace of a command its supervisor is killed: killing the command may take it twice two seconds.
-const SUPERVISOR_GRACE: Duration = Duration::from_secs(5);
-
-/// How long a supervisor has that was stopped until its time was over.
-const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// How many children are collected before anything else gets its turn.
 const BATCH: u32 = 64;
@@ -94,7 +88,7 @@ pub(super) struct Staying {
     signals: SignalFd,
     /// The supervisors.
     children: Vec<i32>,
-    deadlines: Vec<ExecDeadline>,
+    deadlines: Deadlines,
     /// What the supervisor of the first command reports.
     first: Option<ControlSocket>,
     /// How the first command has ended.
@@ -109,16 +103,6 @@ pub(super) struct Staying {
     ending: Option<EndCause>,
     /// Whether everything inside is stopped.
     is_paused: bool,
-}
-
-/// When a supervisor has to have ended its command.
-struct ExecDeadline {
-    supervisor: i32,
-    /// The pipe by which the supervisor says how long the command may live, in milliseconds. It closes it when the command has ended.
-    pipe: Option<OwnedFd>,
-    at: Option<Instant>,
-    /// Whether the time is over, and the supervisor has a last moment: everything may have been stopped until now.
-    is_over: bool,
 }
 
 /// A connection that has not said what it is for.
@@ -158,7 +142,7 @@ impl Staying {
             scope,
             signals,
             children: Vec::new(),
-            deadlines: Vec::new(),
+            deadlines: Deadlines::default(),
             first: None,
             first_ending: None,
             client: None,
@@ -336,8 +320,7 @@ impl Staying {
         let at_waiting = fds.len();
         fds.extend(self.waiting.iter().map(|one| PollFd::new(one, PollFlags::empty())));
         let at_deadlines = fds.len();
-        let pipes = self.deadlines.iter().filter_map(|one| one.pipe.as_ref());
-        fds.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        fds.extend(self.deadlines.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
         match poll(&mut fds, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -364,12 +347,7 @@ impl Staying {
                 log.on_ready();
             }
         }
-        let mut of_deadlines = ready[at_deadlines..].iter();
-        for deadline in self.deadlines.iter_mut().filter(|one| one.pipe.is_some()) {
-            if of_deadlines.next() == Some(&true) {
-                deadline.on_ready();
-            }
-        }
+        self.deadlines.on_ready(&ready[at_deadlines..]);
         let mut gone = ready[at_waiting..at_deadlines].iter();
         self.waiting.retain(|_| gone.next() != Some(&true));
         let mut ready_pending = ready[at_pending..at_waiting].iter();
@@ -393,7 +371,7 @@ impl Staying {
         let age = self.stay.max_duration.and_then(|age| self.began.checked_add(age));
         let pending = self.pending.iter().map(|one| one.since + PATIENCE).min();
         // Nor is a command ended that is paused.
-        let deadlines = self.deadlines.iter().filter(|_| !self.is_paused).filter_map(|one| one.at).min();
+        let deadlines = self.deadlines.next().filter(|_| !self.is_paused);
         [idle, age, pending, deadlines].into_iter().flatten().min()
     }
 
@@ -501,11 +479,7 @@ impl Staying {
     /// Lets everything go on.
     fn unpause(&mut self) {
         self.is_paused = false;
-        // Supervisors were stopped as well, and end now what is due.
-        let earliest = Instant::now() + exec::GRACE + SUPERVISOR_GRACE;
-        for at in self.deadlines.iter_mut().filter_map(|one| one.at.as_mut()) {
-            *at = earliest.max(*at);
-        }
+        self.deadlines.postpone();
         self.scope.signal(Signal::SIGCONT);
         self.idle_since = self.idle_since.map(|_| Instant::now());
         let _ = self.note(StayNote::Stays);
@@ -541,32 +515,19 @@ impl Staying {
 
     /// Forks a process that is to supervise a command that may have a deadline. Returns the pipe for that.
     fn fork_exec_supervisor(&mut self) -> io::Result<(Forked, OwnedFd)> {
-        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let (reader, writer) = deadlines::pipe()?;
         let forked = self.fork_supervisor()?;
         if let (Forked::Init, Some(supervisor)) = (&forked, self.children.last()) {
-            self.deadlines.push(ExecDeadline {
-                supervisor: *supervisor,
-                pipe: Some(reader),
-                at: None,
-                is_over: false,
-            });
+            self.deadlines.add(*supervisor, reader);
         }
         Ok((forked, writer))
     }
 
     /// Kills supervisors that have not ended their commands in time: what is left of these ends with them.
     fn keep_deadlines(&mut self) {
-        let now = Instant::now();
-        for deadline in self.deadlines.iter_mut().filter(|_| !self.is_paused) {
-            if deadline.at.is_none_or(|at| at > now) {
-                continue;
-            }
-            if deadline.is_over {
-                deadline.at = None;
-                kill(deadline.supervisor, rustix::process::Signal::KILL);
-            } else {
-                (deadline.is_over, deadline.at) = (true, now.checked_add(LAST_MOMENT));
-            }
+        let late = if self.is_paused { Vec::new() } else { self.deadlines.take_late() };
+        for supervisor in late {
+            kill(supervisor, rustix::process::Signal::KILL);
         }
     }
 
@@ -657,7 +618,7 @@ impl Staying {
             let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) else { break };
             let pid = pid.as_raw_nonzero().get();
             self.children.retain(|child| *child != pid);
-            self.deadlines.retain(|one| one.supervisor != pid);
+            self.deadlines.remove(pid);
             // One that has left nothing says so.
             killed |= status.exit_status() != Some(0);
         }
@@ -674,22 +635,6 @@ impl Staying {
         }
         let is_idle = self.children.is_empty();
         self.idle_since = if is_idle { self.idle_since.or_else(|| Some(Instant::now())) } else { None };
-    }
-}
-
-impl ExecDeadline {
-    /// Reads what the supervisor has written, or that it has closed the pipe: then there is no deadline, or no more.
-    fn on_ready(&mut self) {
-        let mut milliseconds = [0; 8];
-        let read = self.pipe.as_ref().map(|pipe| rustix::io::read(pipe, &mut milliseconds));
-        if read == Some(Ok(8)) {
-            let timeout = Duration::from_millis(u64::from_ne_bytes(milliseconds));
-            self.at = timeout
-                .checked_add(exec::GRACE + SUPERVISOR_GRACE)
-                .and_then(|after| Instant::now().checked_add(after));
-        } else if !matches!(read, Some(Err(Errno::AGAIN | Errno::INTR))) {
-            (self.pipe, self.at) = (None, None);
-        }
     }
 }
 
