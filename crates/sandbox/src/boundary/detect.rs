@@ -382,7 +382,7 @@ impl Baseline {
         }
         // Where it is known what the settings protect, only what differs is news.
         let is_recorded = one.cause == Cause::Asked && entry.is_some_and(|entry| !entry.known.is_empty());
-        let verdicts = if is_recorded { classifier.listed(root, one) } else { classifier.of(root, one) };
+        let verdicts = if is_recorded { classifier.asked(root, one) } else { classifier.of(root, one) };
         let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
         let known = entry.filter(same_target).map_or(&[][..], |entry| &entry.known);
         let before = self.before(one, &facts, reach);
@@ -390,6 +390,8 @@ impl Baseline {
         let of_recorded = known.iter().filter(|_| is_recorded);
         let recorded: HashSet<(&Path, Option<&str>)> =
             of_recorded.map(|one| (one.path.as_path(), one.essence.as_deref())).collect();
+        let unread = known.iter().filter(|one| is_unread(&one.reason)).map(|one| one.path.as_path());
+        let unread: HashSet<&Path> = unread.collect();
         let mut findings = Vec::new();
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
@@ -403,8 +405,9 @@ impl Baseline {
             }
         });
         for Classified { path, reason, .. } in news {
-            // Of what was not read, nobody knows whether it is another one.
-            let is_unread = is_recorded && matches!(reason, Reason::Hidden | Reason::TooLarge { .. });
+            // Of what was not read at the start, nobody knows whether it is another one.
+            let is_unread =
+                is_recorded && is_unread(&reason) && path.ancestors().any(|path| unread.contains(path));
             let before = if is_unread { Before::Same } else { before };
             // Whatever it holds, so it may be anybody's; the link goes.
             let is_led = one.cause == Cause::Asked && matches!(one.base, Base::Led(_));
@@ -533,6 +536,11 @@ impl Baseline {
         let at = self.entries.binary_search_by(|entry| entry.path.as_path().cmp(path)).ok()?;
         self.entries.get(at)
     }
+}
+
+/// Returns whether there was too much to read something.
+fn is_unread(reason: &Reason) -> bool {
+    matches!(reason, Reason::Hidden | Reason::TooLarge { .. })
 }
 
 /// Returns whether what is watched is the file that it was, with the same content. A file that stays writable may have changed though its

@@ -184,15 +184,27 @@ fn a_directory_that_the_settings_protect_is_put_back_as_it_was() {
         assert!(said.contains("was replaced on the host while the sandbox ran"), "by {caller:?}: {said}");
         assert!(!place.workspace().join(".sandboxctl-quarantine").exists(), "by {caller:?}: {said}");
 
-        let attack =
-            "echo evil >> .githooks/lib/common; echo evil > .githooks/pre-push && echo > wrote; sleep 1000";
-        let (place, code, said) = replaced(attack);
-        assert!(place.workspace().join("wrote").exists(), "the attack works, by {caller:?}: {said}");
-        assert_eq!(code, Some(75), "by {caller:?}: {said}");
-        let read = |name: &str| fs::read_to_string(place.workspace().join(".githooks").join(name)).ok();
-        assert_eq!(read("lib/common").as_deref(), Some(HOOK), "by {caller:?}: {said}");
-        assert_eq!(read("pre-commit").as_deref(), Some(HOOK), "by {caller:?}: {said}");
-        assert_eq!(read("pre-push"), None, "by {caller:?}: {said}");
+        // It may also keep others from reading what it has made, or make so much that not all of it is read.
+        for hiding in [
+            "true",
+            "chmod 0111 .githooks/pre-push",
+            "chmod 0111 .githooks",
+            "rm .githooks/lib/common; mkfifo .githooks/lib/common",
+            "(cd .githooks && seq 6000 | sed 's/^/a/' | xargs touch)",
+        ] {
+            let attack = format!(
+                "echo evil >> .githooks/lib/common; echo evil > .githooks/pre-push && echo > wrote; {hiding}; sleep 1000"
+            );
+            let (place, code, said) = replaced(&attack);
+            assert!(place.workspace().join("wrote").exists(), "the attack works, by {caller:?}: {said}");
+            assert_eq!(code, Some(75), "{hiding} by {caller:?}: {said}");
+            let read = |name: &str| fs::read_to_string(place.workspace().join(".githooks").join(name)).ok();
+            assert_eq!(read("pre-push"), None, "{hiding} by {caller:?}: {said}");
+            if hiding == "true" {
+                assert_eq!(read("lib/common").as_deref(), Some(HOOK), "by {caller:?}: {said}");
+                assert_eq!(read("pre-commit").as_deref(), Some(HOOK), "by {caller:?}: {said}");
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The classification of what lies at protected paths, which comes to an end however much is there.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -24,6 +24,8 @@ use crate::boundary::quarantine::name::is_set_aside;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
+mod asked;
+
 /// How many directories deep a protected directory that appeared is classified.
 const LEVELS: u32 = 8;
 
@@ -35,14 +37,6 @@ const MAX_CLASSIFIED: u64 = 16 << 20;
 /// How much more is read at one time of the files that may be longer than [`MAX_CONTENT`]: what builds write, which is counted apart,
 /// so that there is still room for everything else.
 const MAX_LONG: usize = 64 << 20;
-
-/// How much is read at one time of what the settings protect, and how many entries are looked at. It is counted apart: a whole directory of
-/// programs may be among it.
-const MAX_ASKED: usize = 16 << 20;
-const MAX_ASKED_ENTRIES: u32 = 5_000;
-
-/// How much of it is kept of one boundary.
-const MAX_KEPT_ASKED: usize = 512 << 10;
 
 /// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
 const ENTRY: u64 = 256;
@@ -179,11 +173,22 @@ pub(crate) struct Classifier {
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
     keeping: Option<Keeping>,
-    /// How many bytes may still be read of what the settings protect, and how many entries looked at.
-    left_asked: usize,
-    left_asked_entries: u32,
+    asked: AskedBudget,
     /// Whether there was too much, or too deep, to look at every file for several names.
     is_not_all: bool,
+}
+
+/// How much of what the settings protect is still looked at. It is counted apart: a whole directory of programs may be among it.
+struct AskedBudget {
+    /// How many bytes are read.
+    bytes: usize,
+    entries: u32,
+}
+
+impl Default for AskedBudget {
+    fn default() -> Self {
+        Self { bytes: 16 << 20, entries: 5_000 }
+    }
 }
 
 /// What is remembered beside the verdicts.
@@ -214,13 +219,6 @@ impl Keeping {
         }
     }
 
-    fn note_asked(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
-        if content.len() <= MAX_KEPT_FILE && self.bytes_asked + content.len() <= MAX_KEPT_ASKED {
-            self.bytes_asked += content.len();
-            self.keep(path, stat, content);
-        }
-    }
-
     fn keep(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
         self.kept.push(Content {
             path: path.into(),
@@ -242,8 +240,7 @@ impl Classifier {
             shared: Vec::new(),
             is_whole: true,
             keeping: None,
-            left_asked: MAX_ASKED,
-            left_asked_entries: MAX_ASKED_ENTRIES,
+            asked: AskedBudget::default(),
             is_not_all: false,
         }
     }
@@ -278,7 +275,7 @@ impl Classifier {
         if one.cause == Cause::Asked {
             // What is remembered there is the user's own; of what is new, all that is there counts, whatever it holds.
             return match self.keeping {
-                Some(_) => self.listed(root, one),
+                Some(_) => self.asked(root, one),
                 None => vec![Classified::of(one.path.into(), Reason::Listed)],
             };
         }
@@ -316,84 +313,6 @@ impl Classifier {
                 LeadsOut::To(target) => self.shared.iter().any(|shared| target.starts_with(shared)),
                 LeadsOut::Unknown => true,
             }
-    }
-
-    /// Lists each file, link and directory at a path that the settings protect, with a sum of its content: whatever it holds, a program
-    /// may run it.
-    pub(crate) fn listed(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
-        if let Ok((parent, name)) = beneath::parent(root, one.path) {
-            self.listed_entry(&parent, name, one.path, LEVELS);
-        }
-        std::mem::take(&mut self.verdicts)
-    }
-
-    fn listed_entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, levels: u32) {
-        let Ok(mut stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        if self.left_asked_entries == 0 {
-            self.is_not_all = true;
-            return self.unseen(path, Reason::Hidden, &stat);
-        }
-        self.left_asked_entries -= 1;
-        let mut content = Vec::new();
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => "directory".to_owned(),
-            FileType::Symlink => {
-                let target = rustix::fs::readlinkat(parent, name, Vec::new());
-                content = target.map(CString::into_bytes).unwrap_or_default();
-                "link".to_owned()
-            }
-            FileType::RegularFile => {
-                let most = MAX_CONTENT.min(self.left_asked);
-                match read(parent, name, most, &mut content) {
-                    Some(of_what_was_read) if content.len() <= most => stat = of_what_was_read,
-                    Some(_) => {
-                        // Nor is it copied where it has another name.
-                        self.is_not_all |= stat.st_nlink > 1;
-                        return self.unseen(path, Reason::TooLarge { bytes: content.len() }, &stat);
-                    }
-                    None => return self.unseen(path, Reason::Hidden, &stat),
-                }
-                self.left_asked = self.left_asked.saturating_sub(content.len());
-                if let Some(keeping) = &mut self.keeping {
-                    keeping.note_names(path, &stat);
-                    keeping.note_asked(path, &stat, &content);
-                }
-                // Whether it may be executed says what it is, too.
-                format!("file {:o}", stat.st_mode & 0o111)
-            }
-            _ => return self.unseen(path, Reason::Hidden, &stat),
-        };
-        let essence = Some(hex(&[kind.as_bytes(), b"\0", &content].concat()));
-        self.verdicts.push(Classified { essence, ..Classified::of(path.into(), Reason::Listed) });
-        // No program obeys anything in some directories, such as those of git's objects.
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && !is_inert(path) {
-            if let Some(levels) = levels.checked_sub(1) {
-                self.listed_directory(parent, name, path, &stat, levels);
-            } else {
-                self.is_not_all = true;
-                self.unseen(path, Reason::Hidden, &stat);
-            }
-        }
-    }
-
-    fn listed_directory(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, stat: &Stat, levels: u32) {
-        let most = usize::try_from(self.left_asked_entries).unwrap_or(usize::MAX).saturating_add(1);
-        let (directory, mut entries) = match list(parent, name, most) {
-            Ok(listed) => listed,
-            Err(Errno::NOENT | Errno::NOTDIR) => return,
-            Err(_) => return self.unseen(path, Reason::Hidden, stat),
-        };
-        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (name, _) in entries {
-            if self.is_out_of_time() {
-                return;
-            }
-            self.listed_entry(&directory, &name, &path.join(&name), levels);
-            if self.left_asked_entries == 0 {
-                self.is_not_all = true;
-                return self.unseen(path, Reason::Hidden, stat);
-            }
-        }
     }
 
     fn entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
