@@ -15,15 +15,17 @@ use sandbox::host::deadline::Deadline;
 
 use crate::context::Context;
 use crate::own_files;
+use crate::ui::Ui;
 
 /// How many such links count.
 const MAX_LINKS: usize = 1000;
 
-/// How long such links are looked for. The search at the start has as long, and says what it does not reach.
+/// How long such links are looked for.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Protects what these links lead to in the other directory. Which directory is led to itself stands in the plan.
-pub(crate) fn protect(context: &Context, plan: &mut Plan) {
+/// Protects what these links lead to in the other directory, and warns where not all of them were found. Which directory is led to itself
+/// stands in the plan.
+pub(crate) fn protect(ui: &Ui, context: &Context, plan: &mut Plan) {
     let writable: Vec<Boundary> = own_files::writable(plan).cloned().collect();
     let directories = plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory);
     let directories: Vec<Boundary> = directories.cloned().collect();
@@ -33,7 +35,14 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     let until = Deadline::after(LIMIT);
     for boundary in &directories {
         // One that cannot be searched is refused at the start.
-        for (link, target) in links_out(context, plan, boundary, until).unwrap_or_default() {
+        let Ok(found) = links_out(context, plan, boundary, until) else { continue };
+        if !found.is_whole {
+            ui.warning(format_args!(
+                "not all links of \"{}\" into other shared directories were found, there is too much in it: what they lead to may be writable",
+                boundary.name
+            ));
+        }
+        for (link, target) in found.links {
             let others = writable.iter().filter(|other| other.name != boundary.name);
             for (other, below) in
                 others.filter_map(|other| Some((other, target.strip_prefix(&other.host).ok()?)))
@@ -45,7 +54,14 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
                         one.obeyed_as
                             .get_or_insert_with(|| format!("what `{}` leads to", escape::path(&link)));
                     });
-                } else if let Some(below) = below.to_str() {
+                } else {
+                    let Some(below) = below.to_str() else {
+                        let (link, name) = (escape::path(&boundary.host.join(&link)), &other.name);
+                        ui.warning(format_args!(
+                            "what `{link}` leads to in \"{name}\" is writable: its name is not UTF-8"
+                        ));
+                        continue;
+                    };
                     if !plan.protect.paths.iter().any(|listed| listed == below) {
                         plan.protect.paths.push(below.to_owned().into());
                     }
@@ -55,13 +71,16 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     }
 }
 
-/// Lists the links at protected paths of a directory that lead out of it, each with where it leads.
-fn links_out(
-    context: &Context,
-    plan: &Plan,
-    boundary: &Boundary,
-    until: Deadline,
-) -> io::Result<BTreeSet<(PathBuf, PathBuf)>> {
+/// Links at protected paths of a directory that lead out of it.
+struct LinksOut {
+    /// Each with where it leads.
+    links: BTreeSet<(PathBuf, PathBuf)>,
+    /// Whether these are all.
+    is_whole: bool,
+}
+
+/// Finds the links at protected paths of a directory that lead out of it.
+fn links_out(context: &Context, plan: &Plan, boundary: &Boundary, until: Deadline) -> io::Result<LinksOut> {
     let root = Root::open(boundary, context.caller).map_err(io::Error::other)?;
     let root = root.enter()?;
     let walk = walk_until(&root, plan.protect.depth, until, &Known::default())?;
@@ -69,6 +88,9 @@ fn links_out(
     let found = search::mounts(&root, &boundary.host, &walk, &rules, until)?;
     // What stays writable, as a compilation database does, stays so there.
     let counts = |link: &Path| !table::is_only_classified(link);
+    let is_searched = found.is_whole();
     let led = found.listed_out.into_iter().filter_map(|(link, target)| Some((link, target?)));
-    Ok(led.filter(|(link, _)| counts(link)).take(MAX_LINKS).collect())
+    let links: BTreeSet<_> = led.filter(|(link, _)| counts(link)).take(MAX_LINKS + 1).collect();
+    let is_whole = is_searched && links.len() <= MAX_LINKS;
+    Ok(LinksOut { links, is_whole })
 }

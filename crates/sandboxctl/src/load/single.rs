@@ -139,7 +139,7 @@ pub(crate) fn make(
     own_files::protect_settings(context, &mut plan)?;
     own_files::protect_known(in_force.all_files(), &mut plan);
     own_git::protect(context, &mut plan);
-    linked_boundaries::protect(context, &mut plan);
+    linked_boundaries::protect(ui, context, &mut plan);
     let config = file.map(|file| file.candidate.path);
     Ok(Made { plan, policy, config, project, ignored, asked, searched, directories, programs })
 }

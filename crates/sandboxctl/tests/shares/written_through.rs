@@ -178,6 +178,14 @@ fn a_link_to_what_is_not_classified_where_it_lies_is_moved_aside() {
                 );
             }
         }
+        // Nor a directory that is a link, in which such a file would be looked for.
+        let database = MADE[1].1;
+        let script = format!(
+            "mkdir c; printf '%s' '{database}' > c/compile_commands.json; ln -s /proc/self/cwd/c build"
+        );
+        let output = place.inside(&[""; 0], &["sh", "-c", &script]).output().unwrap();
+        assert!(!place.workspace().join("build").is_symlink(), "{what}: {output:?}");
+        assert!(place.outside(&["rm", "-rf", "c", ".sandboxctl-quarantine"]).status().unwrap().success());
         // One that was there, and one to a file that the agent cannot write, stay.
         place.write("private/env", "A=1\n");
         symlink("/proc/self/cwd/c/y", place.workspace().join(".env")).unwrap();

@@ -22,7 +22,6 @@ use crate::boundary::protect::search::links::LINK_LEVELS;
 use crate::boundary::protect::search::progress::{
     ALTERNATE_LEVELS, Ahead, DataAhead, Leads, SIGNS, Search, is,
 };
-use crate::boundary::protect::search::resolve::{Unresolved, canonical};
 use crate::boundary::root::Entered;
 use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
@@ -390,15 +389,6 @@ impl Search<'_> {
                 None
             }
         }
-    }
-
-    /// Notes where a protected path leads that leads out of the boundary.
-    fn note_listed_out(&mut self, path: &Path) {
-        let target = match canonical(self.host, &self.host.join(path)) {
-            Ok(target) | Err(Unresolved::Missing { at: target }) => Some(target),
-            Err(Unresolved::Unknown) => None,
-        };
-        self.listed_out.insert(path.into(), target);
     }
 
     /// Remembers the links on the way to a protected path. The first one lies in that path itself.

@@ -39,6 +39,15 @@ impl<'r> ListedPaths<'r> {
 }
 
 impl Search<'_> {
+    /// Notes where a protected path leads that leads out of the boundary.
+    pub(super) fn note_listed_out(&mut self, path: &Path) {
+        let target = match canonical(self.host, &self.host.join(path)) {
+            Ok(target) | Err(Unresolved::Missing { at: target }) => Some(target),
+            Err(Unresolved::Unknown) => None,
+        };
+        self.listed_out.insert(path.into(), target);
+    }
+
     /// Looks where the links lead that lead out of the boundary, or to something in it: in the last look, when all else is known.
     pub(super) fn outward_links(&mut self) {
         if self.extent == Extent::Bounded {
