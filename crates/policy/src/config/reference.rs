@@ -68,9 +68,9 @@ fn protected_paths() -> String {
     let group = |RowGroup { title, rows }: &RowGroup| {
         let is_writable = rows.iter().all(|row| matches!(row.treatment, Treatment::Writable));
         let head = if is_writable {
-            "| path | run by | what runs |\n| --- | --- | --- |"
+            "| paths | run by | what runs |\n| --- | --- | --- |"
         } else {
-            "| path | obeyed by | which | source |\n| --- | --- | --- | --- |"
+            "| paths | obeyed by | which | source |\n| --- | --- | --- | --- |"
         };
         let rows: String = rows.iter().map(row).collect();
         format!("\n### {title}\n\n{head}\n{rows}")
@@ -78,11 +78,12 @@ fn protected_paths() -> String {
     GROUPS.iter().map(group).collect::<String>() + "\n"
 }
 
-fn row(ProtectRow { path, program, effect, source, treatment }: &ProtectRow) -> String {
+fn row(ProtectRow { paths, program, effect, source, treatment }: &ProtectRow) -> String {
+    let paths = paths.join("`, `");
     match treatment {
-        Treatment::Writable => format!("| `{path}` | {program} | {effect} |\n"),
+        Treatment::Writable => format!("| `{paths}` | {program} | {effect} |\n"),
         Treatment::ReadOnly(_) | Treatment::ReadOnlyFile(_) | Treatment::Classified(_) => {
-            format!("| `{path}` | {program} | {effect} | {source} |\n")
+            format!("| `{paths}` | {program} | {effect} | {source} |\n")
         }
     }
 }

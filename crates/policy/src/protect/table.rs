@@ -1,14 +1,16 @@
 //! The one table of what programs outside a sandbox obey: each path, who obeys it, and what is done about it.
 //!
-//! To protect one more path is to add one row: the built-in list, the classification of new files and the table of
+//! To protect one more path is to add it to a row, or a row for it: the built-in list, the classification of new files and the table of
 //! docs/protect.md come from here.
+//!
+//! Rows are packed by hand (`rustfmt::skip`): one cell a line would make the table twice as long, and no table.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use self::content::ContentRule;
 use self::row::{FileRules, NewFiles};
-pub use self::row::{NamePattern, ProtectRow, Treatment};
+pub use self::row::{ListedPath, NamePattern, ProtectRow, Treatment};
 
 mod agents;
 mod ansible;
@@ -83,14 +85,18 @@ const fn version(groups: &[RowGroup]) -> u64 {
         let rows = groups[group].rows;
         let mut row = 0;
         while row < rows.len() {
-            let path = rows[row].path.as_bytes();
-            let mut at = 0;
             // A byte that no path has ends each, and says whether the path is of the built-in list.
             let end = matches!(rows[row].treatment, Treatment::Writable) as u8;
-            while at <= path.len() {
-                let byte = if at < path.len() { path[at] } else { end };
-                hash = (hash ^ byte as u64).wrapping_mul(0x100_0000_01b3);
-                at += 1;
+            let mut path = 0;
+            while path < rows[row].paths.len() {
+                let bytes = rows[row].paths[path].as_bytes();
+                let mut at = 0;
+                while at <= bytes.len() {
+                    let byte = if at < bytes.len() { bytes[at] } else { end };
+                    hash = (hash ^ byte as u64).wrapping_mul(0x100_0000_01b3);
+                    at += 1;
+                }
+                path += 1;
             }
             row += 1;
         }
@@ -104,12 +110,17 @@ pub fn rows() -> impl Iterator<Item = &'static ProtectRow> + Clone {
     GROUPS.iter().flat_map(|group| group.rows)
 }
 
+/// Lists every path.
+pub fn listed() -> impl Iterator<Item = ListedPath> + Clone {
+    rows().flat_map(|row| row.paths.iter().map(move |path| ListedPath { path, row }))
+}
+
 /// Returns what is protected unless `[protect] allow` names it.
 ///
 /// All of it applies to the root of every writable boundary and to the root of every repository within.
 /// Shell start-up files are among them there too, because people link their home to a repository of dotfiles.
 pub fn built_in() -> impl Iterator<Item = &'static str> + Clone {
-    rows().filter(|row| row.new_files().is_some()).map(|row| row.path)
+    rows().filter(|row| row.new_files().is_some()).flat_map(|row| row.paths).copied()
 }
 
 /// Returns a predicate of whether a path is built in, which is fast where it is asked of one after another in the table's order.
@@ -138,17 +149,17 @@ pub(super) fn is_first_name(name: &OsStr) -> bool {
 /// Returns whether a path is protected only where it is a file.
 pub fn is_only_a_file(path: &str) -> bool {
     let is_one = |row: &ProtectRow| matches!(row.treatment, Treatment::ReadOnlyFile(_));
-    rows().any(|row| is_one(row) && row.path.eq_ignore_ascii_case(path))
+    rows().any(|row| is_one(row) && row.paths.iter().any(|listed| listed.eq_ignore_ascii_case(path)))
 }
 
 /// Returns whether a path stays writable and is only classified.
 pub fn is_only_classified(path: &Path) -> bool {
     let folded = path.to_string_lossy().to_ascii_lowercase();
     let components: Vec<&str> = folded.split('/').collect();
-    let is_it = |row: &&ProtectRow| {
-        row.new_files().is_some() && row.inside(&components).is_some_and(<[&str]>::is_empty)
+    let is_it = |listed: &ListedPath| {
+        listed.row.new_files().is_some() && listed.inside(&components).is_some_and(<[&str]>::is_empty)
     };
-    rows().find(is_it).is_some_and(ProtectRow::stays_writable)
+    listed().find(is_it).is_some_and(|listed| listed.row.stays_writable())
 }
 
 /// Returns whether a path is protected without being asked for.
@@ -160,19 +171,20 @@ pub fn is_built_in(path: &str) -> bool {
 pub fn name_in_allow(relative: &Path) -> Option<&'static str> {
     let folded = relative.to_string_lossy().to_ascii_lowercase();
     let components: Vec<&str> = folded.split('/').collect();
-    let row = rows().find(|row| row.new_files().is_some() && row.inside(&components).is_some())?;
-    Some(row.path)
+    let is_it =
+        |listed: &ListedPath| listed.row.new_files().is_some() && listed.inside(&components).is_some();
+    listed().find(is_it).map(|listed| listed.path)
 }
 
 /// Returns the row that a path is in, and how its content is classified. Components are in lower case: on some file systems
 /// that is the same.
 pub(crate) fn content_rule(components: &[&str]) -> Option<(&'static ProtectRow, &'static ContentRule)> {
-    rows().find_map(|row| {
-        let NewFiles(files) = row.new_files()?;
-        let inside = row.inside(components)?;
+    listed().find_map(|listed| {
+        let NewFiles(files) = listed.row.new_files()?;
+        let inside = listed.inside(components)?;
         let in_any = if files.is_empty() || inside.is_empty() { &[] } else { IN_ANY_DIRECTORY };
         let (_, content) = files.iter().chain(in_any).find(|(name, _)| is_file(name, inside))?;
-        Some((row, content))
+        Some((listed.row, content))
     })
 }
 
@@ -181,15 +193,15 @@ pub(crate) fn content_rule(components: &[&str]) -> Option<(&'static ProtectRow, 
 pub fn is_known(relative: &Path) -> bool {
     let folded = relative.to_string_lossy().to_ascii_lowercase();
     let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
-    let has_it = |row: &ProtectRow| row.inside(&components).is_some() || row.is_below(&components);
-    rows().any(has_it) || known::is_known(&components)
+    let has_it = |listed: ListedPath| listed.inside(&components).is_some() || listed.is_below(&components);
+    listed().any(has_it) || known::is_known(&components)
 }
 
 /// Returns whether nothing in a directory is obeyed, whatever it is.
 pub(crate) fn is_inert(components: &[&str]) -> bool {
     let anything: Vec<&str> = components.iter().copied().chain(["*"]).collect();
-    rows().any(|row| {
-        let files = row.new_files().zip(row.inside(&anything));
+    listed().any(|listed| {
+        let files = listed.row.new_files().zip(listed.inside(&anything));
         files.is_some_and(|(NewFiles(files), inside)| {
             let first = files.iter().find(|(name, _)| is_file(name, inside));
             first.is_some_and(|(name, content)| {
@@ -203,9 +215,9 @@ pub(crate) fn is_inert(components: &[&str]) -> bool {
 /// directory on the way to one. Others are ordinary: `tools` is a link in many projects.
 pub(crate) fn leads_to_protected(components: &[&str]) -> bool {
     let is_hidden = components.first().is_some_and(|name| name.starts_with('.'));
-    rows().filter(|row| row.new_files().is_some()).any(|row| {
-        let is_it = row.inside(components).is_some_and(<[&str]>::is_empty);
-        is_it || is_hidden && row.is_below(components)
+    listed().filter(|listed| listed.row.new_files().is_some()).any(|listed| {
+        let is_it = listed.inside(components).is_some_and(<[&str]>::is_empty);
+        is_it || is_hidden && listed.is_below(components)
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use policy::classify::{EntryType, Reason, Reference, classify, concerns, references};
 use policy::protect::Protected;
-use policy::protect::table::{GROUPS, Treatment, built_in, is_known, rows};
+use policy::protect::table::{GROUPS, Treatment, built_in, is_known, listed, rows};
 
 use crate::examples::examples;
 
@@ -219,10 +219,10 @@ fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
 #[test]
 fn every_row_says_who_obeys_it_and_where_that_is_written() {
     for row in rows() {
-        assert!(!row.program.is_empty() && !row.effect.is_empty(), "{}", row.path);
+        assert!(!row.program.is_empty() && !row.effect.is_empty(), "{:?}", row.paths);
         let is_read_only = !matches!(row.treatment, Treatment::Writable);
-        assert_eq!(is_read_only, !row.source.is_empty(), "{}", row.path);
-        assert!(!row.program.contains('|') && !row.effect.contains('|'), "{}: a cell of a table", row.path);
+        assert_eq!(is_read_only, !row.source.is_empty(), "{:?}", row.paths);
+        assert!(!row.program.contains('|') && !row.effect.contains('|'), "{:?}: a cell of a table", row.paths);
     }
     assert!(GROUPS.iter().all(|group| !group.rows.is_empty()));
 }
@@ -241,8 +241,8 @@ fn what_lies_beside_a_row_is_ordinary() {
 
 #[test]
 fn what_is_writable_is_not_classified() {
-    for row in rows().filter(|row| matches!(row.treatment, Treatment::Writable)) {
-        assert_eq!(file(row.path, "evil"), None, "{}", row.path);
+    for listed in listed().filter(|listed| matches!(listed.row.treatment, Treatment::Writable)) {
+        assert_eq!(file(listed.path, "evil"), None, "{}", listed.path);
     }
 }
 

@@ -9,7 +9,7 @@ const SOURCE: &str = "Erlang, code(3), \"Code Path\"";
 
 macro_rules! modules {
     ($($module:literal),* $(,)?) => {
-        &[$(read_only(concat!($module, ".beam"), "erl, elixir, mix", EFFECT, SOURCE, RUN)),*]
+        &[read_only(&[$(concat!($module, ".beam")),*], "erl, elixir, mix", EFFECT, SOURCE, RUN)]
     };
 }
 

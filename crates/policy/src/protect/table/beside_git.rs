@@ -26,69 +26,34 @@ const GNUPG_EFFECT: &str = "runs the viewers, agents and other programs that it 
 const GNUPG_AT_HOME: &str = "runs the programs that it names, where this is a home directory";
 
 /// Makes a row of a configuration of one of the programs of `GnuPG`, whose name may end in a version.
-const fn gnupg(path: &'static str, program: &'static str, effect: &'static str) -> ProtectRow {
-    read_only(path, program, effect, GNUPG, RUN)
+const fn gnupg(paths: &'static [&'static str], program: &'static str, effect: &'static str) -> ProtectRow {
+    read_only(paths, program, effect, GNUPG, RUN)
 }
 
+#[rustfmt::skip]
 pub(super) const ROWS: &[ProtectRow] = &[
     // The repository that all remotes share, and that of the remote that `git clone` makes.
-    read_only(".git/hg/.hg/hgrc", REMOTE_HG, REMOTE_HG_EFFECT, REMOTE_HG_DOCS, RUN),
-    read_only(".git/hg/.hg/hgrc-not-shared", REMOTE_HG, REMOTE_HG_EFFECT, REMOTE_HG_DOCS, RUN),
-    read_only(".git/hg/.hg/sharedpath", REMOTE_HG, "reads `hgrc` somewhere else", REMOTE_HG_DOCS, RUN),
-    read_only(".git/hg/origin/clone/.hg/hgrc", REMOTE_HG, REMOTE_HG_EFFECT, REMOTE_HG_DOCS, RUN),
-    read_only(".git/hg/origin/clone/.hg/hgrc-not-shared", REMOTE_HG, REMOTE_HG_EFFECT, REMOTE_HG_DOCS, RUN),
-    read_only(
-        ".git/hg/origin/clone/.hg/sharedpath", REMOTE_HG, "reads `hgrc` somewhere else", REMOTE_HG_DOCS, RUN,
-    ),
-    read_only(".dvc/config", DVC, DVC_EFFECT, DVC_DOCS, DVC_FILES),
-    read_only(".dvc/config.local", DVC, "the same as `.dvc/config`", DVC_DOCS, DVC_FILES),
-    read_only(
-        ".datalad/config",
-        "DataLad",
+    read_only(&[".git/hg/.hg/hgrc", ".git/hg/.hg/hgrc-not-shared", ".git/hg/origin/clone/.hg/hgrc",
+        ".git/hg/origin/clone/.hg/hgrc-not-shared"], REMOTE_HG, REMOTE_HG_EFFECT, REMOTE_HG_DOCS, RUN),
+    read_only(&[".git/hg/.hg/sharedpath", ".git/hg/origin/clone/.hg/sharedpath"], REMOTE_HG,
+        "reads `hgrc` somewhere else", REMOTE_HG_DOCS, RUN),
+    read_only(&[".dvc/config", ".dvc/config.local"], DVC, DVC_EFFECT, DVC_DOCS, DVC_FILES),
+    read_only(&[".datalad/config"], "DataLad",
         "runs procedures by the commands and from the directories that it names",
         "DataLad, datalad-run-procedure(1); datalad/local/run_procedure.py",
-        &[("", ContentRule::Settings(FileFormat::Git, harmless::tools::DATALAD))],
-    ),
-    read_only(
-        ".datalad/procedures",
-        "DataLad",
+        &[("", ContentRule::Settings(FileFormat::Git, harmless::tools::DATALAD))]),
+    read_only(&[".datalad/procedures"], "DataLad",
         "runs the procedures in it by name, also before and after its commands where a configuration says so",
-        "DataLad, datalad-run-procedure(1)",
-        RUN,
-    ),
-    read_only(
-        ".datalad/providers",
-        "DataLad",
-        "sends passwords to the pages that it names",
-        "DataLad, \"Credentials\"; datalad/downloaders/providers.py",
-        RUN,
-    ),
-    gnupg(".gitsecret/keys/common.conf", "gpg, by git-secret", GNUPG_EFFECT),
-    gnupg(".gitsecret/keys/dirmngr.*", "gpg, by git-secret", GNUPG_EFFECT),
-    gnupg(".gitsecret/keys/gpg-agent.*", "gpg, by git-secret", GNUPG_EFFECT),
-    gnupg(".gitsecret/keys/gpg.*", "gpg, by git-secret", GNUPG_EFFECT),
-    gnupg(".gitsecret/keys/gpgsm.*", "gpg, by git-secret", GNUPG_EFFECT),
-    gnupg(".gitsecret/keys/keyboxd.*", "gpg, by git-secret", GNUPG_EFFECT),
-    gnupg(".gitsecret/keys/scdaemon.*", "gpg, by git-secret", GNUPG_EFFECT),
-    gnupg(".gnupg/common.conf", "gpg", GNUPG_AT_HOME),
-    gnupg(".gnupg/dirmngr.*", "gpg", GNUPG_AT_HOME),
-    gnupg(".gnupg/gpg-agent.*", "gpg", GNUPG_AT_HOME),
-    gnupg(".gnupg/gpg.*", "gpg", GNUPG_AT_HOME),
-    gnupg(".gnupg/gpgsm.*", "gpg", GNUPG_AT_HOME),
-    gnupg(".gnupg/keyboxd.*", "gpg", GNUPG_AT_HOME),
-    gnupg(".gnupg/scdaemon.*", "gpg", GNUPG_AT_HOME),
-    read_only(
-        ".mrconfig",
-        "mr, of myrepos",
-        "runs the commands that it names, once it is trusted",
-        "mr(1)",
-        RUN,
-    ),
-    read_only(
-        ".mrtrust",
-        "mr, of myrepos",
-        "believes it which `.mrconfig` are trusted, where this is a home directory",
-        "mr(1)",
-        RUN,
-    ),
+        "DataLad, datalad-run-procedure(1)", RUN),
+    read_only(&[".datalad/providers"], "DataLad", "sends passwords to the pages that it names",
+        "DataLad, \"Credentials\"; datalad/downloaders/providers.py", RUN),
+    gnupg(&[".gitsecret/keys/common.conf", ".gitsecret/keys/dirmngr.*", ".gitsecret/keys/gpg-agent.*",
+        ".gitsecret/keys/gpg.*", ".gitsecret/keys/gpgsm.*", ".gitsecret/keys/keyboxd.*",
+        ".gitsecret/keys/scdaemon.*"], "gpg, by git-secret", GNUPG_EFFECT),
+    gnupg(&[".gnupg/common.conf", ".gnupg/dirmngr.*", ".gnupg/gpg-agent.*", ".gnupg/gpg.*", ".gnupg/gpgsm.*",
+        ".gnupg/keyboxd.*", ".gnupg/scdaemon.*"], "gpg", GNUPG_AT_HOME),
+    read_only(&[".mrconfig"], "mr, of myrepos", "runs the commands that it names, once it is trusted",
+        "mr(1)", RUN),
+    read_only(&[".mrtrust"], "mr, of myrepos",
+        "believes it which `.mrconfig` are trusted, where this is a home directory", "mr(1)", RUN),
 ];

@@ -22,23 +22,26 @@ const IPYTHON_PATH: &str = "IPython, IPython/core/shellapp.py, `sys.path`";
 /// (`importlib.machinery.all_suffixes()`).
 macro_rules! modules {
     ($($program:expr, $effect:expr, $source:expr, [$($module:literal),* $(,)?];)*) => {
-        &[$($(
-            read_only(concat!($module, ".py"), $program, $effect, $source, EXISTS),
-            read_only(concat!($module, ".pyc"), $program, $effect, $source, RUN),
-            read_only(concat!($module, ".so"), $program, $effect, $source, RUN),
-            read_only(concat!($module, ".*.so"), $program, $effect, $source, RUN),
-            read_only(concat!($module, "/__init__.*"), $program, $effect, $source, EXISTS),
-        )*)*]
+        &[$(
+            read_only(
+                &[$(concat!($module, ".py"), concat!($module, "/__init__.*")),*],
+                $program, $effect, $source, EXISTS,
+            ),
+            read_only(
+                &[$(concat!($module, ".pyc"), concat!($module, ".so"), concat!($module, ".*.so")),*],
+                $program, $effect, $source, RUN,
+            ),
+        )*]
     };
 }
 
 /// The same of modules that begin with `_`: no project has any of those names for another kind of file.
 macro_rules! private_modules {
     ($($module:literal),* $(,)?) => {
-        &[$(
-            read_only(concat!($module, ".*"), "python", MODULE, PATH, EXISTS),
-            read_only(concat!($module, "/__init__.*"), "python", MODULE, PATH, EXISTS),
-        )*]
+        &[read_only(
+            &[$(concat!($module, ".*"), concat!($module, "/__init__.*")),*],
+            "python", MODULE, PATH, EXISTS,
+        )]
     };
 }
 
@@ -58,10 +61,10 @@ pub(super) const PRIVATE_ROWS: &[ProtectRow] = private_modules! {
 };
 
 /// What `copy` looks for where it is Jython's. A package of that name is a project's own, mostly.
+#[rustfmt::skip]
 pub(super) const JYTHON_ROWS: &[ProtectRow] = &[
-    read_only("org.py", "python", MODULE, PATH, EXISTS),
-    read_only("org.pyc", "python", MODULE, PATH, RUN),
-    read_only("org.so", "python", MODULE, PATH, RUN),
+    read_only(&["org.py"], "python", MODULE, PATH, EXISTS),
+    read_only(&["org.pyc", "org.so"], "python", MODULE, PATH, RUN),
 ];
 
 pub(super) const ROWS: &[ProtectRow] = modules! {

@@ -1,18 +1,25 @@
-//! A row of the table of protected paths.
+//! A row of the table of protected paths, and one path of it.
 
 use std::path::Path;
 
 use super::content::ContentRule;
 
-/// A path in a boundary's root, or in that of a repository within, that a program obeys.
+/// Paths in a boundary's root, or in that of a repository within, that a program obeys in the same way.
 #[derive(Debug)]
 pub struct ProtectRow {
-    /// The path, or a [`NamePattern`] of names.
-    pub path: &'static str,
+    /// Each is a path, or a [`NamePattern`] of names.
+    pub paths: &'static [&'static str],
     pub program: &'static str,
     pub effect: &'static str,
     pub source: &'static str,
     pub treatment: Treatment,
+}
+
+/// A path of the table, with the row that it stands in.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedPath {
+    pub path: &'static str,
+    pub row: &'static ProtectRow,
 }
 
 /// What is done about a path.
@@ -46,7 +53,7 @@ pub(super) const RUN: FileRules = &[("*", ContentRule::Run)];
 pub(super) const EXISTS: FileRules = &[("*", ContentRule::Exists)];
 
 impl ProtectRow {
-    /// Returns how what is new at this path is classified, if it is.
+    /// Returns how what is new at its paths is classified, if it is.
     pub(super) fn new_files(&self) -> Option<NewFiles> {
         match self.treatment {
             Treatment::ReadOnly(files) | Treatment::ReadOnlyFile(files) | Treatment::Classified(files) => {
@@ -56,11 +63,13 @@ impl ProtectRow {
         }
     }
 
-    /// Returns whether what is at this path stays writable, and is only classified.
+    /// Returns whether what is at its paths stays writable, and is only classified.
     pub(crate) fn stays_writable(&self) -> bool {
         matches!(self.treatment, Treatment::Classified(_))
     }
+}
 
+impl ListedPath {
     /// Returns what follows this path in another, if that lies in it.
     pub(super) fn inside<'a, 'b>(&self, components: &'b [&'a str]) -> Option<&'b [&'a str]> {
         if !self.may_begin_with(components.first()?) {
@@ -142,22 +151,22 @@ impl<'a> NamePattern<'a> {
 
 /// Makes a row of something that is read-only where it exists.
 pub(super) const fn read_only(
-    path: &'static str,
+    paths: &'static [&'static str],
     program: &'static str,
     effect: &'static str,
     source: &'static str,
     files: FileRules,
 ) -> ProtectRow {
-    ProtectRow { path, program, effect, source, treatment: Treatment::ReadOnly(NewFiles(files)) }
+    ProtectRow { paths, program, effect, source, treatment: Treatment::ReadOnly(NewFiles(files)) }
 }
 
 /// Makes a row of something that stays writable, because its program or an agent writes it, and is classified whenever it has changed.
 pub(super) const fn classified(
-    path: &'static str,
+    paths: &'static [&'static str],
     program: &'static str,
     effect: &'static str,
     source: &'static str,
     files: FileRules,
 ) -> ProtectRow {
-    ProtectRow { path, program, effect, source, treatment: Treatment::Classified(NewFiles(files)) }
+    ProtectRow { paths, program, effect, source, treatment: Treatment::Classified(NewFiles(files)) }
 }

@@ -20,144 +20,63 @@ const GBP_EFFECT: &str = "runs the builders, cleaners and hooks that it names";
 
 const GBP_DOCS: &str = "gbp.conf(5)";
 
+#[rustfmt::skip]
 pub(super) const ROWS: &[ProtectRow] = &[
-    transaction(".hg/store/journal", "Mercurial", OF_MERCURIAL),
-    transaction(".hg/store/journal.backupfiles", "Mercurial", OF_MERCURIAL),
-    transaction(".hg/store/undo", "Mercurial", OF_MERCURIAL),
-    transaction(".hg/store/undo.backupfiles", "Mercurial", OF_MERCURIAL),
-    transaction(".sl/store/journal", "Sapling", OF_SAPLING),
-    transaction(".sl/store/journal.backupfiles", "Sapling", OF_SAPLING),
-    transaction(".sl/store/undo", "Sapling", OF_SAPLING),
-    transaction(".sl/store/undo.backupfiles", "Sapling", OF_SAPLING),
-    transaction(".git/sl/store/journal", "Sapling", OF_SAPLING_IN_GIT),
-    transaction(".git/sl/store/journal.backupfiles", "Sapling", OF_SAPLING_IN_GIT),
-    transaction(".git/sl/store/undo", "Sapling", OF_SAPLING_IN_GIT),
-    transaction(".git/sl/store/undo.backupfiles", "Sapling", OF_SAPLING_IN_GIT),
-    classified(
-        ".hg/histedit-state",
-        "Mercurial",
-        "unpickles it, which runs what it holds; it stays writable, and is moved aside if it is not what Mercurial writes",
-        "Mercurial, hgext/histedit.py",
-        &[("", ContentRule::Begins("v1\n"))],
-    ),
-    shown(".hg/bookmarks.current"),
-    shown(".hg/branch"),
-    shown(".hg/topic"),
-    shown(".sl/bookmarks.current"),
-    shown(".git/sl/bookmarks.current"),
-    classified(
-        ".bzr/branch/branch.conf",
-        "Breezy, Bazaar",
-        "evaluates the hooks that it names (`post_commit`); it stays writable, and is moved aside if it has other settings than where branches are",
-        "Breezy, \"Configuration Settings\"; breezy/commit.py",
-        &[("", ContentRule::Settings(FileFormat::Ini, tools::BREEZY))],
-    ),
-    read_only(
-        ".bzr/branch/location",
-        "Breezy, Bazaar",
-        "takes the branch, and its `branch.conf`, from where it says",
-        "Breezy, breezy/bzr/branch.py",
-        RUN,
-    ),
-    classified(
-        ".west/config",
-        "west, of Zephyr",
-        "runs the commands of its aliases, also in place of those of west; it stays writable, and is moved aside if it has one, or another setting that no list knows",
+    transaction(&[".hg/store/journal", ".hg/store/journal.backupfiles", ".hg/store/undo",
+        ".hg/store/undo.backupfiles"], "Mercurial", OF_MERCURIAL),
+    transaction(&[".sl/store/journal", ".sl/store/journal.backupfiles", ".sl/store/undo",
+        ".sl/store/undo.backupfiles"], "Sapling", OF_SAPLING),
+    transaction(&[".git/sl/store/journal", ".git/sl/store/journal.backupfiles", ".git/sl/store/undo",
+        ".git/sl/store/undo.backupfiles"], "Sapling", OF_SAPLING_IN_GIT),
+    classified(&[".hg/histedit-state"], "Mercurial",
+        "unpickles it, which runs what it holds; it stays writable, and is moved aside if it is not what \
+         Mercurial writes", "Mercurial, hgext/histedit.py", &[("", ContentRule::Begins("v1\n"))]),
+    classified(&[".hg/bookmarks.current", ".hg/branch", ".hg/topic", ".sl/bookmarks.current",
+        ".git/sl/bookmarks.current"], "bash, zsh, by themes with a prompt",
+        "expands the name in it, which a theme puts into the prompt as it is; it stays writable, and is \
+         moved aside if a shell would run something",
+        "Bash-it, themes/base.theme.bash; bash(1), `promptvars`", &[("", ContentRule::ShownName)]),
+    classified(&[".bzr/branch/branch.conf"], "Breezy, Bazaar",
+        "evaluates the hooks that it names (`post_commit`); it stays writable, and is moved aside if it has \
+         other settings than where branches are", "Breezy, \"Configuration Settings\"; breezy/commit.py",
+        &[("", ContentRule::Settings(FileFormat::Ini, tools::BREEZY))]),
+    read_only(&[".bzr/branch/location"], "Breezy, Bazaar",
+        "takes the branch, and its `branch.conf`, from where it says", "Breezy, breezy/bzr/branch.py", RUN),
+    classified(&[".west/config"], "west, of Zephyr",
+        "runs the commands of its aliases, also in place of those of west; it stays writable, and is moved \
+         aside if it has one, or another setting that no list knows",
         "west, \"Configuration\" and \"Aliases\"",
-        &[("", ContentRule::Settings(FileFormat::Ini, tools::WEST))],
-    ),
-    read_only(".gbp.conf", "git-buildpackage", GBP_EFFECT, GBP_DOCS, GBP),
-    read_only("debian/gbp.conf", "git-buildpackage", GBP_EFFECT, GBP_DOCS, GBP),
-    read_only(".git/gbp.conf", "git-buildpackage", GBP_EFFECT, GBP_DOCS, GBP),
-    patches("debian/patches/series"),
-    patches("patches/series"),
-    patches(".pc/applied-patches"),
-    read_only(
-        ".beads/hooks", "bd, of beads", "runs them when an issue has changed", "beads, internal/hooks", RUN,
-    ),
-    read_only(
-        ".gitpublish",
-        "git-publish",
-        "runs the commands by which it finds reviewers (`cccmd`)",
-        "git-publish(1), \"CONFIGURATION\"",
-        RUN,
-    ),
-    read_only(
-        "codereview.settings",
-        "git cl, of depot_tools",
+        &[("", ContentRule::Settings(FileFormat::Ini, tools::WEST))]),
+    read_only(&[".gbp.conf", "debian/gbp.conf", ".git/gbp.conf"], "git-buildpackage", GBP_EFFECT, GBP_DOCS,
+        GBP),
+    classified(&["debian/patches/series", "patches/series", ".pc/applied-patches"], "quilt, also in prompts",
+        "puts the names in it into programs of awk; it stays writable, and is moved aside if one is more \
+         than a name", "quilt(1), scripts/patchfns", &[("", ContentRule::PatchNames)]),
+    read_only(&[".beads/hooks"], "bd, of beads", "runs them when an issue has changed",
+        "beads, internal/hooks", RUN),
+    read_only(&[".gitpublish"], "git-publish", "runs the commands by which it finds reviewers (`cccmd`)",
+        "git-publish(1), \"CONFIGURATION\"", RUN),
+    read_only(&["codereview.settings"], "git cl, of depot_tools",
         "writes settings of git that it names (`PUSH_URL_CONFIG`), and chooses the server",
-        "depot_tools, git_cl.py",
-        RUN,
-    ),
-    read_only(
-        "PREUPLOAD.cfg",
-        REPO_HOOKS,
-        "runs the hooks that it names at `repo upload`",
-        REPO_HOOKS_DOCS,
-        RUN,
-    ),
-    read_only(
-        "GLOBAL-PREUPLOAD.cfg", REPO_HOOKS, "the same for all repositories below", REPO_HOOKS_DOCS, RUN,
-    ),
-    read_only(
-        ".repo/manifests/GLOBAL-PREUPLOAD.cfg", REPO_HOOKS, "the same as `GLOBAL-PREUPLOAD.cfg`",
-        REPO_HOOKS_DOCS, RUN,
-    ),
-    read_only(
-        "PRESUBMIT.py",
-        "git cl, of depot_tools",
-        "runs it at `git cl upload` and `git cl presubmit`",
-        "depot_tools, presubmit_support.py",
-        RUN,
-    ),
-    read_only(
-        ".gh-dash.yml",
-        "gh dash",
-        "runs the pager and the commands of keys that it names",
-        "gh-dash, \"Configuration\"",
-        RUN,
-    ),
-    read_only(".gh-dash.yaml", "gh dash", "the same as `.gh-dash.yml`", "gh-dash, \"Configuration\"", RUN),
-    read_only(
-        ".workmux.yaml",
-        "workmux",
-        "runs the hooks and commands that it names in a new work tree",
-        "workmux, \"Configuration\"",
-        RUN,
-    ),
-    read_only(".wtp.yml", "wtp", "runs the commands that it names in a new work tree", "wtp, README", RUN),
-    read_only(
-        "phantom.config.json",
-        "phantom",
-        "runs the commands that it names in a new work tree",
-        "phantom, README",
-        RUN,
-    ),
+        "depot_tools, git_cl.py", RUN),
+    read_only(&["PREUPLOAD.cfg"], REPO_HOOKS, "runs the hooks that it names at `repo upload`",
+        REPO_HOOKS_DOCS, RUN),
+    read_only(&["GLOBAL-PREUPLOAD.cfg", ".repo/manifests/GLOBAL-PREUPLOAD.cfg"], REPO_HOOKS,
+        "the same for all repositories below", REPO_HOOKS_DOCS, RUN),
+    read_only(&["PRESUBMIT.py"], "git cl, of depot_tools",
+        "runs it at `git cl upload` and `git cl presubmit`", "depot_tools, presubmit_support.py", RUN),
+    read_only(&[".gh-dash.yml", ".gh-dash.yaml"], "gh dash",
+        "runs the pager and the commands of keys that it names", "gh-dash, \"Configuration\"", RUN),
+    read_only(&[".workmux.yaml"], "workmux", "runs the hooks and commands that it names in a new work tree",
+        "workmux, \"Configuration\"", RUN),
+    read_only(&[".wtp.yml"], "wtp", "runs the commands that it names in a new work tree", "wtp, README", RUN),
+    read_only(&["phantom.config.json"], "phantom", "runs the commands that it names in a new work tree",
+        "phantom, README", RUN),
 ];
 
-const fn shown(path: &'static str) -> ProtectRow {
+const fn transaction(paths: &'static [&'static str], program: &'static str, files: FileRules) -> ProtectRow {
     classified(
-        path,
-        "bash, zsh, by themes with a prompt",
-        "expands the name in it, which a theme puts into the prompt as it is; it stays writable, and is moved aside if a shell would run something",
-        "Bash-it, themes/base.theme.bash; bash(1), `promptvars`",
-        &[("", ContentRule::ShownName)],
-    )
-}
-
-const fn patches(path: &'static str) -> ProtectRow {
-    classified(
-        path,
-        "quilt, also in prompts",
-        "puts the names in it into programs of awk; it stays writable, and is moved aside if one is more than a name",
-        "quilt(1), scripts/patchfns",
-        &[("", ContentRule::PatchNames)],
-    )
-}
-
-const fn transaction(path: &'static str, program: &'static str, files: FileRules) -> ProtectRow {
-    classified(
-        path,
+        paths,
         program,
         "deletes and writes the files that it names; it stays writable, and is moved aside if it names any but those of the program's own data",
         "Mercurial, mercurial/transaction.py; Sapling, sapling/transaction.py",
