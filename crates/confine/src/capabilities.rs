@@ -9,6 +9,10 @@
 //! The secure bits are left alone. All they prevent (a program of uid 0 that is given capabilities, an
 //! ambient capability that is raised) is bounded by sets that are empty here, and setting them takes the same
 //! capability as emptying the bounding set: where one cannot be done, the other cannot either.
+//!
+//! All of it goes through `rustix`, which has the sets as bits. The `caps` crate, by which `sandbox` changes the sets of root's threads,
+//! will not do here: it knows capabilities by their names, and so neither reads nor drops one that a newer kernel has added; its
+//! errors are texts without a number; and its sets allocate, which nothing may do between `clone3` and `execveat`.
 
 use policy::plan::Layer;
 use rustix::io::Errno;
