@@ -36,80 +36,39 @@ impl fmt::Display for Act {
 }
 
 /// Why a tool does not do something.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 #[non_exhaustive]
 pub enum Denial {
     /// What was written is no path.
-    #[error("`{path}` is no path that tools take: {fault}")]
     NoPath { path: String, fault: PathFault },
     /// It lies in no boundary.
-    #[error(
-        "cannot {access} `{path}`: it lies outside of the sandbox. {} paths: {}. {POLICY}",
-        usable(*access), listing(allowed)
-    )]
     Outside { access: Act, path: String, allowed: Vec<String> },
     /// It is to be written, and lies in a boundary that is read-only.
-    #[error("cannot write `{path}`: it is read-only. Writable paths: {}. {POLICY}", listing(writable))]
     ReadOnly { path: String, writable: Vec<String> },
     /// It is hidden.
-    #[error("cannot {access} `{path}`: `{pattern}` hides it from this sandbox. {POLICY}")]
     Hidden { access: Act, path: String, pattern: String },
     /// It is to be written, and programs outside would obey it.
-    #[error(
-        "cannot write `{path}`: `{protected}` is protected, because programs outside of the sandbox obey it. Other files beside it can \
-         be written. {POLICY}"
-    )]
     Protected { path: String, protected: String },
     /// Its suffix is none of those that tools touch there.
-    #[error(
-        "cannot {access} `{path}`: its suffix is not allowed. Allowed suffixes: {}. {POLICY}",
-        listing(allowed)
-    )]
     Suffix { access: Act, path: String, allowed: Vec<String> },
     /// It is larger than what tools touch there.
-    #[error("cannot {access} `{path}`: {size} bytes are too large. Maximum allowed: {limit} bytes. {POLICY}")]
     TooLarge { access: Act, path: String, size: u64, limit: u64 },
     /// More files are to be handed to a worker than it takes.
-    #[error(
-        "cannot attach {count} files: the worker takes {limit} at most. Leave some out, or put them into one. {POLICY}"
-    )]
     TooManyAttachments { count: usize, limit: u32 },
     /// Two files that are to be handed to a worker have the same name.
-    #[error(
-        "cannot attach `{path}`: another attachment is called `{name}`, too. Copy one of them to another name"
-    )]
     SameName { path: String, name: String },
     /// A link on the way to it leads out of the boundary.
-    #[error(
-        "cannot {access} `{path}`: a link on the way leads out of `{boundary}`, or is absolute. Name the file that it leads to, if that \
-         lies in a readable path. {POLICY}"
-    )]
     LeadsOut { access: Act, path: String, boundary: String },
     /// It is something else than a regular file, or for listing than a directory.
-    #[error("cannot {access} `{path}`: it is {found}. Only {expected} can be used here")]
     WrongKind { access: Act, path: String, found: FileKind, expected: FileKind },
     /// Nothing is there.
-    #[error(
-        "cannot {access} `{path}`: there is no such file or directory. List the directory above it to see what is there"
-    )]
     NotFound { access: Act, path: String },
     /// It is not text.
-    #[error(
-        "cannot read `{path}` as text: {fault}. Text in UTF-8, PNG, JPEG, GIF and WebP images and PDF documents can be read"
-    )]
     NotText { path: String, fault: TextFault },
     /// A text to be replaced is not there.
-    #[error(
-        "cannot edit `{path}`: edit {edit} matches nothing, and nothing was changed. {}",
-        nearly(nearest)
-    )]
     NoMatch { path: String, edit: usize, nearest: Vec<NearMatch> },
     /// A text to be replaced is there more than once.
-    #[error(
-        "cannot edit `{path}`: edit {edit} matches {}, and nothing was changed. Add more of the lines around it, so that it matches once",
-        times(lines, *count)
-    )]
     SeveralMatches {
         path: String,
         edit: usize,
@@ -119,19 +78,14 @@ pub enum Denial {
         lines: Vec<usize>,
     },
     /// An edit would change nothing.
-    #[error("cannot edit `{path}`: edit {edit} {fault}, and nothing was changed")]
     NoEdit { path: String, edit: usize, fault: EditFault },
     /// A pattern cannot be used.
-    #[error("cannot use the {kind} `{pattern}`: {fault}")]
     Pattern { kind: PatternKind, pattern: String, fault: PatternFault },
     /// A rule about commands denies it.
-    #[error("cannot run `{command}`: {rule}, and denies it. {POLICY}")]
     Command { command: String, rule: String },
     /// A rule about commands has a person asked, who has not allowed it.
-    #[error("cannot run `{command}`: {rule}, and a person has to allow it: {answer}")]
     NotApproved { command: String, rule: String, answer: Approval },
     /// The network does not lead there.
-    #[error("cannot connect to `{host}` at port {port}: {rule}. {POLICY}")]
     Network { host: String, port: u16, rule: String },
 }
 
@@ -258,18 +212,85 @@ pub enum PatternFault {
     Braces { limit: usize },
 }
 
+impl std::error::Error for Denial {}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.without_policy())?;
+        if self.is_policy() { write!(f, ". {POLICY}") } else { Ok(()) }
+    }
+}
+
 impl Denial {
     /// Returns what was asked, why it is refused and what is allowed, for whoever says what follows from it in words of their own.
     pub fn without_policy(&self) -> String {
-        let mut text = self.to_string();
-        let length =
-            text.strip_suffix(POLICY).map_or(text.len(), |reason| reason.trim_end_matches(". ").len());
-        text.truncate(length);
-        text
+        match self {
+            Self::NoPath { path, fault } => format!("`{path}` is no path that tools take: {fault}"),
+            Self::Outside { access, path, allowed } => format!(
+                "cannot {access} `{path}`: it lies outside of the sandbox. {} paths: {}",
+                usable(*access),
+                listing(allowed)
+            ),
+            Self::ReadOnly { path, writable } => {
+                format!("cannot write `{path}`: it is read-only. Writable paths: {}", listing(writable))
+            }
+            Self::Hidden { access, path, pattern } => {
+                format!("cannot {access} `{path}`: `{pattern}` hides it from this sandbox")
+            }
+            Self::Protected { path, protected } => format!(
+                "cannot write `{path}`: `{protected}` is protected, because programs outside of the sandbox obey it. Other files beside it can \
+                 be written"
+            ),
+            Self::Suffix { access, path, allowed } => format!(
+                "cannot {access} `{path}`: its suffix is not allowed. Allowed suffixes: {}",
+                listing(allowed)
+            ),
+            Self::TooLarge { access, path, size, limit } => format!(
+                "cannot {access} `{path}`: {size} bytes are too large. Maximum allowed: {limit} bytes"
+            ),
+            Self::TooManyAttachments { count, limit } => format!(
+                "cannot attach {count} files: the worker takes {limit} at most. Leave some out, or put them into one"
+            ),
+            Self::SameName { path, name } => format!(
+                "cannot attach `{path}`: another attachment is called `{name}`, too. Copy one of them to another name"
+            ),
+            Self::LeadsOut { access, path, boundary } => format!(
+                "cannot {access} `{path}`: a link on the way leads out of `{boundary}`, or is absolute. Name the file that it leads to, if that \
+                 lies in a readable path"
+            ),
+            Self::WrongKind { access, path, found, expected } => {
+                format!("cannot {access} `{path}`: it is {found}. Only {expected} can be used here")
+            }
+            Self::NotFound { access, path } => format!(
+                "cannot {access} `{path}`: there is no such file or directory. List the directory above it to see what is there"
+            ),
+            Self::NotText { path, fault } => format!(
+                "cannot read `{path}` as text: {fault}. Text in UTF-8, PNG, JPEG, GIF and WebP images and PDF documents can be read"
+            ),
+            Self::NoMatch { path, edit, nearest } => format!(
+                "cannot edit `{path}`: edit {edit} matches nothing, and nothing was changed. {}",
+                nearly(nearest)
+            ),
+            Self::SeveralMatches { path, edit, count, lines } => format!(
+                "cannot edit `{path}`: edit {edit} matches {}, and nothing was changed. Add more of the lines around it, so that it matches once",
+                times(lines, *count)
+            ),
+            Self::NoEdit { path, edit, fault } => {
+                format!("cannot edit `{path}`: edit {edit} {fault}, and nothing was changed")
+            }
+            Self::Pattern { kind, pattern, fault } => format!("cannot use the {kind} `{pattern}`: {fault}"),
+            Self::Command { command, rule } => format!("cannot run `{command}`: {rule}, and denies it"),
+            Self::NotApproved { command, rule, answer } => {
+                format!("cannot run `{command}`: {rule}, and a person has to allow it: {answer}")
+            }
+            Self::Network { host, port, rule } => {
+                format!("cannot connect to `{host}` at port {port}: {rule}")
+            }
+        }
     }
 
     /// Returns whether a rule is the reason, so that trying again changes nothing.
-    pub fn is_policy(&self) -> bool {
+    fn is_policy(&self) -> bool {
         match self {
             Self::Outside { .. }
             | Self::ReadOnly { .. }
@@ -591,8 +612,6 @@ mod tests {
         numbers.dedup();
         assert_eq!(numbers, (0..20).collect::<Vec<_>>());
         for (name, denial) in examples() {
-            let says_so = denial.to_string().ends_with(POLICY);
-            assert_eq!(denial.is_policy(), says_so, "{name}: {denial}");
             let reason = denial.without_policy();
             assert!(denial.to_string().starts_with(&reason) && !reason.contains(POLICY), "{name}: {reason}");
         }

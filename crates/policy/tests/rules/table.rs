@@ -222,7 +222,11 @@ fn every_row_says_who_obeys_it_and_where_that_is_written() {
         assert!(!row.program.is_empty() && !row.effect.is_empty(), "{:?}", row.paths);
         let is_read_only = !matches!(row.treatment, Treatment::Writable);
         assert_eq!(is_read_only, !row.source.is_empty(), "{:?}", row.paths);
-        assert!(!row.program.contains('|') && !row.effect.contains('|'), "{:?}: a cell of a table", row.paths);
+        assert!(
+            !row.program.contains('|') && !row.effect.contains('|'),
+            "{:?}: a cell of a table",
+            row.paths
+        );
     }
     assert!(GROUPS.iter().all(|group| !group.rows.is_empty()));
 }
