@@ -71,8 +71,8 @@ impl ContainerInspect {
             let run = rendezvous::run_at(Path::new(&mount.destination))?;
             let source = mount.source.as_deref()?;
             // The engine may see the place by a longer path.
-            let is_source = |place: &PathBuf| source.ends_with(place.strip_prefix("/").unwrap_or(place));
-            rendezvous::places(own, &run).iter().any(is_source).then_some(run)
+            let place = rendezvous::path_of(own, &run);
+            source.ends_with(place.strip_prefix("/").unwrap_or(&place)).then_some(run)
         })
     }
 

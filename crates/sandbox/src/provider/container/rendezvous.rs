@@ -27,9 +27,6 @@ use crate::state::record::RunId;
 /// PID 1.
 const ALL: &str = "rendezvous";
 
-/// What clients called it before: one that was killed may have left something there.
-const FORMERLY: &str = "meetings";
-
 /// How long the command of an engine may be at work for a client that is dead.
 const MAX_CALL_TIME: Duration = Duration::from_secs(120);
 
@@ -190,9 +187,7 @@ pub(crate) fn is_held(own: &Path, run: &RunId) -> bool {
     };
     // Not what waits for somebody at the other end.
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    places(own, run).iter().any(|place| {
-        rustix::fs::open(lock_of(place), flags, Mode::empty()).is_ok_and(|file| held(file.into()))
-    })
+    rustix::fs::open(lock_of(&path_of(own, run)), flags, Mode::empty()).is_ok_and(|file| held(file.into()))
 }
 
 /// Removes what a client that was killed has left.
@@ -201,10 +196,9 @@ pub(crate) fn forget(own: &Path, run: &RunId) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
-    places(own, run).iter().try_for_each(|place| {
-        missing_is_fine(fs::remove_dir_all(place))?;
-        missing_is_fine(fs::remove_file(lock_of(place)))
-    })
+    let place = path_of(own, run);
+    missing_is_fine(fs::remove_dir_all(&place))?;
+    missing_is_fine(fs::remove_file(lock_of(&place)))
 }
 
 /// Returns where the container sees it: by a name that no image can have known, directly beneath the root. What the
@@ -222,11 +216,6 @@ pub(crate) fn run_at(point: &Path) -> Option<RunId> {
 /// Returns the directory of a run.
 pub(crate) fn path_of(own: &Path, run: &RunId) -> PathBuf {
     own.join(ALL).join(run.as_str())
-}
-
-/// Lists where the directory of a run may be: there, and where clients made it before.
-pub(super) fn places(own: &Path, run: &RunId) -> [PathBuf; 2] {
-    [path_of(own, run), own.join(FORMERLY).join(run.as_str())]
 }
 
 fn lock_of(place: &Path) -> PathBuf {
@@ -249,20 +238,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_of_before_has_left_is_found_and_removed() {
+    fn what_a_client_has_left_is_found_and_removed() {
         let own = tempfile::tempdir().unwrap();
         let run = RunId::generate().unwrap();
-        for place in places(own.path(), &run) {
-            fs::create_dir_all(place.join("deep")).unwrap();
-            let lock = File::create(lock_of(&place)).unwrap();
-            assert!(!is_held(own.path(), &run));
-            flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
-            assert!(is_held(own.path(), &run), "{}", place.to_string_lossy());
-        }
+        let place = path_of(own.path(), &run);
+        fs::create_dir_all(place.join("deep")).unwrap();
+        let lock = File::create(lock_of(&place)).unwrap();
+        assert!(!is_held(own.path(), &run));
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert!(is_held(own.path(), &run));
         forget(own.path(), &run).unwrap();
-        for place in places(own.path(), &run) {
-            assert!(!place.exists() && !lock_of(&place).exists());
-        }
+        assert!(!place.exists() && !lock_of(&place).exists());
         forget(own.path(), &run).unwrap();
     }
 
