@@ -4,7 +4,7 @@ pub mod acting;
 pub(crate) mod beneath;
 pub mod capture;
 pub(crate) mod cgroups;
-pub(crate) mod child;
+pub mod child;
 pub mod clock;
 pub mod deadline;
 pub(crate) mod follow;

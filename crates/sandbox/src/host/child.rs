@@ -5,12 +5,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ChildStdin, Command, ExitStatus};
 
 use policy::rules::limits::Bytes;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process_group, pidfd_open, pidfd_send_signal};
 
 use super::guard::GroupGuard;
 use super::left;
@@ -23,7 +23,7 @@ pub(crate) const MOST: Bytes = Bytes(8 << 20);
 
 /// The process group of a program, which says what is killed with it.
 #[derive(Debug)]
-pub(crate) enum Group {
+pub enum Group {
     /// That of this process, where Ctrl-C of a terminal reaches it. Nothing is killed but the program itself.
     Ours,
     /// One of its own, with its children.
@@ -54,7 +54,7 @@ pub(crate) enum Stop {
 
 /// A program that was started. It ends with this at the latest, unless it is left.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub struct Running {
     pub(crate) child: Child,
     pub(crate) pidfd: OwnedFd,
     group: Group,
@@ -63,7 +63,7 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts a program.
-    pub(crate) fn spawn(command: &mut Command, group: Group) -> io::Result<Self> {
+    pub fn spawn(command: &mut Command, group: Group) -> io::Result<Self> {
         match &group {
             Group::Ours => {}
             Group::Own => drop(command.process_group(0)),
@@ -92,6 +92,16 @@ impl Running {
         Self::spawn(command, group)
     }
 
+    /// Takes its standard input, if that is a pipe.
+    pub fn stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// Returns how it has ended, if it has.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
     /// Captures its standard output, if that is a pipe.
     pub(crate) fn stdout(&mut self, limit: Bytes, excess: Excess) -> io::Result<Capture> {
         Capture::of(self.child.stdout.take().map(Into::into), limit, excess)
@@ -108,10 +118,7 @@ impl Running {
     }
 
     /// Waits for its end, and keeps what it says on its pipes, if it has any: stdout and stderr.
-    pub(crate) fn finish_with_output(
-        &mut self,
-        until: Deadline,
-    ) -> io::Result<(Option<ExitStatus>, [Captured; 2])> {
+    pub fn finish_with_output(&mut self, until: Deadline) -> io::Result<(Option<ExitStatus>, [Captured; 2])> {
         let mut captures = [self.stdout(MOST, Excess::Dropped)?, self.stderr(MOST, Excess::Dropped)?];
         let status = match self.watch(until, None, &mut captures)? {
             Stop::Ended(status) => Some(status),
@@ -171,7 +178,7 @@ impl Running {
 
     /// Waits until it has ended, the time is over, or one of these descriptors is ready. Says whether it has ended, and what
     /// each of them is ready for.
-    pub(crate) fn poll(
+    pub fn poll(
         &self,
         until: Deadline,
         wanted: &[(BorrowedFd<'_>, PollFlags)],
@@ -185,6 +192,11 @@ impl Running {
             Err(errno) => return Err(errno.into()),
         }
         Ok((!fds[0].revents().is_empty(), fds[1..].iter().map(PollFd::revents).collect()))
+    }
+
+    /// Sends a signal to it alone. One that has ended gets none.
+    pub fn signal(&self, signal: Signal) {
+        let _ = pidfd_send_signal(&self.pidfd, signal);
     }
 
     /// Sends a signal to all of its group. One in our own group has Ctrl-C from elsewhere, and gets nothing from here.

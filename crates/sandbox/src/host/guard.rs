@@ -16,7 +16,7 @@ use crate::host::programs::DIRECTORY;
 ///
 /// When this is dropped the leader goes, and what is left of the group may stay.
 #[derive(Debug)]
-pub(crate) struct GroupGuard {
+pub struct GroupGuard {
     /// Its standard input is the pipe.
     leader: Child,
 }

@@ -5,11 +5,10 @@
 //! becomes a denial: a process of its own reads the call, and whatever becomes of that, this one answers in time.
 
 use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -18,7 +17,9 @@ use policy::plan::Plan;
 use policy::query::{Approval, Denial};
 use policy::rules::verdict::Decision;
 use policy::text::escape;
+use rustix::fs::{MemfdFlags, memfd_create};
 use sandbox::Attachment;
+use sandbox::host::child::{Group, Running};
 use sandbox::host::deadline::Deadline;
 use sandbox::state::sandboxes::{Phase, SandboxError};
 use serde::Deserialize;
@@ -90,30 +91,28 @@ pub(crate) fn hook(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
 fn answer_of_child() -> Result<Value, String> {
     let call = read_input().map_err(|error| format!("{:#}", error.cause))?;
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
-    let mut child = Command::new(program);
-    child.args(std::env::args_os().skip(1)).arg("--answer").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = child.spawn().map_err(|error| format!("cannot start this program: {error}"))?;
-    let (mut stdin, mut stdout) = (child.stdin.take(), child.stdout.take());
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        // One that has ended takes no more, and has said why.
-        let _ = stdin.take().map(|mut stdin| stdin.write_all(&call));
-        let mut said = Vec::new();
-        let read = stdout.take().map(|mut stdout| stdout.read_to_end(&mut said));
-        let _ = sender.send(read.is_some_and(|read| read.is_ok()).then_some(said));
-    });
-    let said = receiver.recv_timeout(PATIENCE);
-    if said.is_err() {
-        let _ = child.kill();
-    }
-    let status = child.wait().map_err(|error| error.to_string())?;
-    match said {
-        Err(_) => Err(format!("there was no answer in {} seconds", PATIENCE.as_secs())),
-        Ok(Some(said)) if status.success() => {
-            serde_json::from_slice(&said).map_err(|error| format!("the answer cannot be read: {error}"))
+    let failed = |error: io::Error| format!("cannot start this program: {error}");
+    let mut command = Command::new(program);
+    command.args(std::env::args_os().skip(1)).arg("--answer");
+    command.stdin(in_memory(&call).map_err(failed)?).stdout(Stdio::piped());
+    let mut answering = Running::spawn(&mut command, Group::Ours).map_err(failed)?;
+    let (status, [said, _]) =
+        answering.finish_with_output(Deadline::after(PATIENCE)).map_err(|error| error.to_string())?;
+    match status {
+        None => Err(format!("there was no answer in {} seconds", PATIENCE.as_secs())),
+        Some(status) if status.success() => {
+            serde_json::from_slice(&said.bytes).map_err(|error| format!("the answer cannot be read: {error}"))
         }
-        Ok(_) => Err(format!("the process that was to answer has ended with {status}")),
+        Some(status) => Err(format!("the process that was to answer has ended with {status}")),
     }
+}
+
+/// Makes a file in memory, to be read from its beginning: unlike a pipe, it takes everything at once.
+fn in_memory(content: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create(c"call", MemfdFlags::CLOEXEC)?);
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// Answers the call on standard input.

@@ -3,16 +3,18 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use policy::rules::limits::Bytes;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::event::PollFlags;
+use rustix::process::Signal;
 use sandbox::host::capture::{Capture, Captured};
+use sandbox::host::child::{Group, Running};
+use sandbox::host::deadline::Deadline;
 
 /// How long a `run` may take to end after SIGTERM: it gives its command ten seconds, and clears up then.
 const GRACE: Duration = Duration::from_secs(20);
@@ -59,7 +61,7 @@ pub(super) struct Canceller(#[expect(dead_code, reason = "what counts is that it
 
 /// A `run`, which has ended when this is gone.
 pub(super) struct RunProcess {
-    process: Process,
+    running: Running,
     /// Closed at its other end when it is cancelled.
     cancelled: UnixStream,
     stdout: Capture,
@@ -83,32 +85,25 @@ impl RunProcess {
         if let RunEnvironment::Only(variables) = environment {
             command.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
         }
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(to_stdout)
-            .stderr(to_stderr)
-            // Ctrl-C is for whoever has started it, and cancels its runs one by one.
-            .process_group(0)
-            .spawn()?;
-        let stdin = child.stdin.take();
-        let process = Process(child);
+        command.stdin(Stdio::piped()).stdout(to_stdout).stderr(to_stderr);
+        // Ctrl-C is for whoever has started it, and cancels its runs one by one.
+        let mut running = Running::spawn(&mut command, Group::Own)?;
         // One that has ended already says why on its other streams.
-        match stdin.map_or(Ok(()), |mut stdin| stdin.write_all(input)) {
+        match running.stdin().map_or(Ok(()), |mut stdin| stdin.write_all(input)) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
             _ => {}
         }
-        Ok((Self { process, cancelled, stdout, stderr }, Canceller(on_cancel)))
+        Ok((Self { running, cancelled, stdout, stderr }, Canceller(on_cancel)))
     }
 
     /// Waits for its end, which comes soon where it is cancelled.
     pub(super) fn finish(self, cancellation: Cancellation) -> io::Result<Ended> {
-        let Self { mut process, cancelled, mut stdout, mut stderr } = self;
-        let pidfd = pidfd_open(Pid::from_child(&process.0), PidfdFlags::empty())?;
+        let Self { mut running, cancelled, mut stdout, mut stderr } = self;
         let mut is_cancelled = false;
         let mut signals: VecDeque<(Instant, Signal)> = VecDeque::new();
         loop {
             // Before the pipes are read: what it has said until its end is in them then.
-            let status = process.0.try_wait()?;
+            let status = running.ended()?;
             stdout.on_ready()?;
             stderr.on_ready()?;
             if let Some(status) = status {
@@ -116,36 +111,19 @@ impl RunProcess {
             }
             while signals.front().is_some_and(|(at, _)| *at <= Instant::now()) {
                 let Some((_, signal)) = signals.pop_front() else { break };
-                // It may have ended just now. Where it is killed, its PID 1 sees that it is gone, and ends everything inside.
-                let _ = pidfd_send_signal(&pidfd, signal);
+                // Where it is killed, its PID 1 sees that it is gone, and ends everything inside.
+                running.signal(signal);
             }
-            let left = signals.front().map(|(at, _)| at.saturating_duration_since(Instant::now()));
-            let left = left.and_then(|left| Timespec::try_from(left).ok());
-            let mut fds = vec![PollFd::new(&pidfd, PollFlags::IN)];
-            fds.extend((!is_cancelled).then(|| PollFd::new(&cancelled, PollFlags::IN)));
+            let next = signals.front().map(|(at, _)| at.saturating_duration_since(Instant::now()));
+            let cancelled = (!is_cancelled).then_some(cancelled.as_fd());
             let pipes = [&stdout, &stderr].into_iter().filter_map(Capture::pipe);
-            fds.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-            match poll(&mut fds, left.as_ref()) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-            if !is_cancelled && !fds[1].revents().is_empty() {
+            let wanted: Vec<_> = cancelled.into_iter().chain(pipes).map(|fd| (fd, PollFlags::IN)).collect();
+            let (_, ready) = running.poll(next.map_or(Deadline::NEVER, Deadline::after), &wanted)?;
+            if !is_cancelled && !ready[0].is_empty() {
                 is_cancelled = true;
                 let now = Instant::now();
                 signals.extend(cancellation.signals().map(|(after, signal)| (now + after, signal)));
             }
-        }
-    }
-}
-
-/// A process that is killed when this is dropped, unless it has ended.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        if !matches!(self.0.try_wait(), Ok(Some(_))) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
         }
     }
 }
