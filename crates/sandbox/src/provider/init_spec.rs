@@ -1,21 +1,59 @@
 //! What the init spec holds, whoever makes the rootfs.
 
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use confine::kernel_file::namespace_inode;
 use confine::protocol::{
-    CommandSpec, EnvEntry, ExpectedMount, Grant, LandlockAccess, MountedFile, ProcessLimits, Terminal,
+    CommandSpec, EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, Interception, LandlockAccess,
+    MountedFile, ProcessLimits, Rootfs, Terminal,
 };
 use confine::report::{Report, Status};
 use policy::plan::{BoundaryMode, Layer, Need, Plan};
 use policy::rules::rootfs::{DEVICES, TMPFS_PATHS};
 
 use super::launch::StayLaunch;
+use crate::session::children;
 use crate::session::environment::umask;
 use crate::session::error::StartError;
 use crate::session::remedy;
 use crate::session::streams::Streams;
 use crate::state::sandboxes::FirstCommand;
+
+/// Makes the init spec. An engine has made the namespace of users: the socket of PID 1 has shown whose they are.
+pub(super) fn of(
+    plan: &Plan,
+    rootfs: Rootfs,
+    command: Option<CommandSpec>,
+    of_streams: impl IntoIterator<Item = Grant>,
+    (uid, uid_inside): (u32, u32),
+    mounts: Vec<ExpectedMount>,
+    interception: Option<Interception>,
+) -> Result<InitSpec, StartError> {
+    let is_asked = |layer: &Layer| *layer != Layer::User || matches!(rootfs, Rootfs::Own { .. });
+    let names = Expectations::NAMESPACES.into_iter().filter(|(_, layer)| is_asked(layer));
+    let namespaces: io::Result<Vec<_>> =
+        names.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?))).collect();
+    Ok(InitSpec {
+        command,
+        stay: None,
+        sockets: children::listening_at(plan),
+        grants: grants(plan).into_iter().chain(of_streams).collect(),
+        interception,
+        git: plan.git.clone(),
+        expected: Expectations {
+            foreign_namespaces: namespaces
+                .map_err(StartError::step("reading the namespaces of this process"))?,
+            uid,
+            uid_inside,
+            network: plan.network.mode(),
+            mounts,
+        },
+        required: required_inside(plan),
+        rootfs,
+    })
+}
 
 /// Returns the first command, if the sandbox has one.
 pub(super) fn command(
@@ -50,7 +88,7 @@ pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = ExpectedMount> + '
 }
 
 /// Layers without which PID 1 executes nothing.
-pub(crate) fn required_inside(plan: &Plan) -> Vec<Layer> {
+fn required_inside(plan: &Plan) -> Vec<Layer> {
     required(plan).filter(|layer| is_seen_from_inside(*layer)).collect()
 }
 
@@ -74,7 +112,7 @@ pub(crate) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartE
 
 /// Lists what landlock lets the agent do: read what there is to see, write where the plan says so and to what ends with
 /// the sandbox.
-pub(crate) fn grants(plan: &Plan) -> Vec<Grant> {
+fn grants(plan: &Plan) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
     let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite);
     // The terminal takes calls of ioctl, too.

@@ -4,9 +4,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use confine::protocol::{ControlSocket, InitSpec, KillSource, Request, Terminal};
+use confine::protocol::{ControlSocket, InitSpec, KillSource, Request, Rootfs, Terminal};
 use confine::report::{Finding, Report, Status};
 use policy::plan::Layer;
 
@@ -17,7 +18,7 @@ use self::pool::Member;
 use self::rendezvous::InitConnection;
 use self::started::Started;
 use super::foreground::Foreground;
-use super::init_spec::{command, refuse_missing};
+use super::init_spec;
 use crate::host::terminal::Signals;
 use crate::provider::launch::{Launch, Launched, StayLaunch};
 use crate::provider::staying::{self, Attached, Began, Sidecars};
@@ -30,7 +31,7 @@ use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{Notice, Outcome};
 use crate::session::sockets::{self, process::RelayProcess};
-use crate::session::streams::Streams;
+use crate::session::streams::{OwnTerminal, Streams};
 use crate::state::directory::StateDir;
 use crate::state::pool::{Pool, Temperature};
 use crate::state::record::RunId;
@@ -42,7 +43,6 @@ mod arguments;
 mod base;
 mod directories;
 mod identity;
-mod init_spec;
 mod inspect;
 mod mounts;
 mod pool;
@@ -149,7 +149,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     };
     let mut outside = Report::default();
     complete(&mut outside);
-    refuse_missing(plan, &outside)?;
+    init_spec::refuse_missing(plan, &outside)?;
 
     // The egress proxy starts meanwhile: PID 1 gives it listeners later.
     let mut egress =
@@ -199,9 +199,16 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let env = || environment_in_image(plan, &image.config.env, &secrets);
     let first_terminal = terminal.as_ref().map(|terminal| Terminal::Stream(terminal.first));
-    let command = command(plan, env, &streams, first_terminal, stay)?;
-    let spec = init_spec::of(plan, image, user, command, &streams, terminal.as_ref(), mounts)?;
-    let spec = InitSpec { interception, ..spec };
+    let command = init_spec::command(plan, env, &streams, first_terminal, stay)?;
+    let rootfs = Rootfs::Engine {
+        limits: plan.limits.clone(),
+        user_namespace: user.namespace.kind(),
+        tmpfs: arguments::tmpfs_paths(plan).map(PathBuf::from).collect(),
+        other_mounts: arguments::places(plan, image).map_err(StartError::step("reading what is mounted"))?,
+    };
+    let of_streams = streams.grants().chain(terminal.iter().flat_map(OwnTerminal::grants));
+    let ids = (user.agent.uid, user.inside.0);
+    let spec = init_spec::of(plan, rootfs, command, of_streams, ids, mounts, interception)?;
     if let Some((stay, new)) = stay.zip(new) {
         // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
         // this process, and PID 1 with it.

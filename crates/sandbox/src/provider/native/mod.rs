@@ -2,16 +2,11 @@
 //!
 //! `docs/native.md` lists the same steps in the same order.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use confine::cgroup::KillCounter;
-use confine::kernel_file::namespace_inode;
-use confine::protocol::{
-    CommandSpec, ControlSocket, Expectations, ExpectedMount, InitSpec, KillSource, MountPlan, Request,
-    Rootfs, Shortage, Terminal,
-};
+use confine::protocol::{ControlSocket, InitSpec, KillSource, Request, Rootfs, Shortage, Terminal};
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Network, Plan};
 use policy::text::escape;
@@ -24,10 +19,9 @@ use crate::provider::idmap::{self, IdMaps};
 use crate::provider::launch::{Launch, Launched, StayLaunch};
 use crate::provider::staying::{self, Attached};
 use crate::provider::{init_spec, masks};
-use crate::session::agent::Agent;
 use crate::session::attendance::refuse_deserted;
 use crate::session::boundaries::{self, Boundaries};
-use crate::session::children::{self, ChildrenProcess};
+use crate::session::children::ChildrenProcess;
 use crate::session::egress::EgressProxy;
 use crate::session::environment::environment;
 use crate::session::error::StartError;
@@ -157,10 +151,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     };
     let env = || environment(plan, &secrets);
     let command = init_spec::command(plan, env, &streams, first_terminal, stay)?;
-    let spec = init_spec(plan, mounts, hidden, command, &streams, &limits, &agent)?;
-    let of_terminal = terminal.iter().flat_map(OwnTerminal::grants);
-    let spec = InitSpec { grants: spec.grants.into_iter().chain(of_terminal).collect(), ..spec };
-    let spec = InitSpec { interception, ..spec };
+    let rootfs = Rootfs::Own { mounts, rlimit_fallback: limits.rlimit_fallback() };
+    let of_streams = streams.grants().chain(terminal.iter().flat_map(OwnTerminal::grants));
+    let ids = (agent.uid, agent.identity.inside().uid);
+    let mounts = init_spec::boundaries(plan).chain(hidden).collect();
+    let spec = init_spec::of(plan, rootfs, command, of_streams, ids, mounts, interception)?;
     if let Some((stay, new)) = stay.zip(new) {
         // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
         // this process, and PID 1 with it.
@@ -297,38 +292,6 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
             remedy: "agent.init = true".into(),
         }),
     }
-}
-
-/// Makes the init spec.
-fn init_spec(
-    plan: &Plan,
-    mounts: MountPlan,
-    hidden: Vec<ExpectedMount>,
-    command: Option<CommandSpec>,
-    streams: &Streams,
-    limits: &LimitEnforcement<'_>,
-    agent: &Agent,
-) -> Result<InitSpec, StartError> {
-    let namespaces = Expectations::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?)));
-    let namespaces: io::Result<Vec<_>> = namespaces.into_iter().collect();
-    Ok(InitSpec {
-        rootfs: Rootfs::Own { mounts, rlimit_fallback: limits.rlimit_fallback() },
-        command,
-        stay: None,
-        sockets: children::listening_at(plan),
-        grants: init_spec::grants(plan).into_iter().chain(streams.grants()).collect(),
-        interception: None,
-        git: plan.git.clone(),
-        expected: Expectations {
-            foreign_namespaces: namespaces
-                .map_err(StartError::step("reading the namespaces of this process"))?,
-            uid: agent.uid,
-            uid_inside: agent.identity.inside().uid,
-            network: plan.network.mode(),
-            mounts: init_spec::boundaries(plan).chain(hidden).collect(),
-        },
-        required: init_spec::required_inside(plan),
-    })
 }
 
 /// Reports supplementary groups. A normal caller's cannot be dropped in a namespace that maps only one; root's can.
