@@ -99,6 +99,16 @@ pub enum Refusal {
     Steered,
 }
 
+/// What a refusal is to programs.
+struct Row {
+    /// What they distinguish refusals by.
+    code: &'static str,
+    /// The status of HTTP that says it.
+    status: u16,
+    /// Whether the same may succeed later without anybody doing anything.
+    retry: bool,
+}
+
 /// A refusal as a program reads it.
 #[derive(Debug, Serialize)]
 struct Body<'a> {
@@ -151,53 +161,32 @@ impl Refusal {
 
     /// Returns the status of HTTP that says it.
     pub(crate) fn status(&self) -> u16 {
-        match self {
-            Self::Failed { why, .. } => why.status(),
-            Self::Malformed(_) | Self::Unparsed(_) | Self::NoRoute(_) | Self::Distrusted(_) => 400,
-            Self::Token(_) => 401,
-            Self::Rule(_)
-            | Self::Request(..)
-            | Self::Mismatch(_)
-            | Self::Steered
-            | Self::Volume(_)
-            | Self::Credential(..)
-            | Self::Operation { .. } => 403,
-            Self::Upgrade => 426,
-            Self::Unresolved(_) | Self::Unreachable(_) | Self::Parent(_) | Self::Tls(_) => 502,
-            Self::Busy(_) => 503,
-            Self::Silent(_) => 504,
-        }
+        self.row().status
     }
 
-    /// Returns what programs distinguish refusals by.
-    fn code(&self) -> &'static str {
-        match self {
-            Self::Failed { why, .. } => why.code(),
-            Self::Rule(_) | Self::Request(..) => "egress.denied",
-            Self::Unresolved(_) => "egress.unresolved",
-            Self::Unreachable(_) => "egress.unreachable",
-            Self::Parent(_) => "egress.parent",
-            Self::Tls(_) | Self::Distrusted(_) => "egress.tls",
-            Self::Silent(_) => "egress.silent",
-            Self::Mismatch(_) => "egress.mismatch",
-            Self::Malformed(_) | Self::Unparsed(_) => "egress.malformed",
-            Self::Busy(_) => "egress.busy",
-            Self::Volume(_) => "egress.volume",
-            Self::NoRoute(_) => "egress.no_route",
-            Self::Token(_) => "egress.token",
-            Self::Credential(..) => "egress.credential",
-            Self::Operation { .. } => "egress.operation",
-            Self::Upgrade => "egress.upgrade",
-            Self::Steered => "egress.steered",
-        }
-    }
-
-    /// Returns whether the same may succeed later without anybody doing anything.
-    fn retry(&self) -> bool {
-        match self {
-            Self::Failed { why, .. } => why.retry(),
-            _ => matches!(self, Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) | Self::Busy(_)),
-        }
+    /// Returns its row in the table of codes.
+    fn row(&self) -> Row {
+        let (code, status, retry) = match self {
+            Self::Failed { why, .. } => return why.row(),
+            Self::Rule(_) | Self::Request(..) => ("egress.denied", 403, false),
+            Self::Mismatch(_) => ("egress.mismatch", 403, false),
+            Self::Steered => ("egress.steered", 403, false),
+            Self::Volume(_) => ("egress.volume", 403, false),
+            Self::Credential(..) => ("egress.credential", 403, false),
+            Self::Operation { .. } => ("egress.operation", 403, false),
+            Self::Token(_) => ("egress.token", 401, false),
+            Self::NoRoute(_) => ("egress.no_route", 400, false),
+            Self::Malformed(_) | Self::Unparsed(_) => ("egress.malformed", 400, false),
+            Self::Distrusted(_) => ("egress.tls", 400, false),
+            Self::Upgrade => ("egress.upgrade", 426, false),
+            Self::Tls(_) => ("egress.tls", 502, false),
+            Self::Parent(_) => ("egress.parent", 502, false),
+            Self::Unresolved(_) => ("egress.unresolved", 502, true),
+            Self::Unreachable(_) => ("egress.unreachable", 502, true),
+            Self::Busy(_) => ("egress.busy", 503, true),
+            Self::Silent(_) => ("egress.silent", 504, true),
+        };
+        Row { code, status, retry }
     }
 
     /// Returns whether the connection to the host has failed, and neither a rule nor what the sandbox does is the cause.
@@ -231,7 +220,7 @@ impl Refusal {
             Self::Operation { allowed, .. } | Self::NoRoute(allowed) => Some(allowed.as_slice()),
             _ => None,
         };
-        let (error, message, retry) = (self.code(), self.to_string(), self.retry());
+        let (Row { code: error, retry, .. }, message) = (self.row(), self.to_string());
         let body = Body { error, message, host, port, allowed, remedy, retry };
         serde_json::to_string(&body).unwrap_or_default()
     }
@@ -259,5 +248,37 @@ impl Refusal {
             Protocol::Http => self.to_http(sandbox, host, port),
             Protocol::Other => Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_page_lists_every_code_with_its_status() {
+        let (source, page) = (include_str!("refusal.rs"), include_str!("../../../docs/network.md"));
+        let table =
+            source.split_once("let (code, status, retry)").and_then(|(_, rest)| rest.split_once("};"));
+        let in_table: BTreeSet<(&str, &str, bool)> = table
+            .map(|(rows, _)| rows.lines())
+            .into_iter()
+            .flatten()
+            .filter_map(|line| line.split_once("=> (\"")?.1.strip_suffix("),")?.split_once("\", "))
+            .filter_map(|(code, rest)| {
+                rest.split_once(", ").map(|(status, retry)| (code, status, retry == "true"))
+            })
+            .collect();
+        let on_page: BTreeSet<_> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `egress.").map(|rest| (line.split('`').nth(1), rest)))
+            .flat_map(|(code, rest)| {
+                let mut cells = rest.split(" | ").skip(1);
+                let (statuses, retry) = (cells.next().unwrap_or_default(), cells.next() == Some("yes"));
+                statuses.split(", ").map(move |status| (code.unwrap_or_default(), status, retry))
+            })
+            .collect();
+        assert_eq!(in_table.len(), 17);
+        assert_eq!(in_table, on_page);
     }
 }
