@@ -43,7 +43,6 @@ pub struct Account {
 /// Why nobody was found.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// No entry has this name.
     #[error("there is no {kind} `{name}` in {file}; add it there, or name a number such as 1000:1000")]
     Unknown {
         /// `user` or `group`.
@@ -51,7 +50,6 @@ pub enum LookupError {
         name: String,
         file: &'static str,
     },
-    /// The entry cannot be understood.
     #[error(
         "line {line} of {file}, which is about `{name}`, has no valid ids; expected numbers from 0 to 2147483647"
     )]
@@ -61,7 +59,6 @@ pub enum LookupError {
         line: usize,
         name: String,
     },
-    /// It is root.
     #[error(
         "{given} is root, which is given only where it is asked for by the name `root` and allowed explicitly"
     )]

@@ -14,27 +14,21 @@ use crate::kernel_file::KernelFileSystem;
 /// Why this process has not the ids that it should have.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// The kernel refused a change.
     #[error("cannot {step}: {source}; {remedy}")]
     Refused { step: String, source: Errno, remedy: String },
-    /// Something cannot be read back.
     #[error("cannot read {what} back: {source}")]
     Unreadable { what: &'static str, source: Errno },
-    /// The change was answered with success and did not happen.
     #[error("{what} are {seen} after the change to {wanted}; the kernel did not do what it confirmed")]
     NotDone {
         /// Ids of what kind.
         what: &'static str,
-        /// What was read back.
         seen: String,
         wanted: String,
     },
-    /// Root can be regained.
     #[error(
         "becoming root again was possible; something outside keeps capabilities alive (secure bits, see capabilities(7))"
     )]
     RootRegained,
-    /// Capabilities cannot be given up.
     #[error(transparent)]
     Capabilities(#[from] CapabilityError),
 }

@@ -39,14 +39,12 @@ pub struct Ruleset(RulesetCreated);
 /// Rules that are enforced ([`Ruleset::restrict_self`]).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Restricted {
-    /// The ABI that was used.
     pub abi: ABI,
 }
 
 /// Why landlock is not enforced.
 #[derive(Debug, thiserror::Error)]
 pub enum LandlockError {
-    /// The kernel has no landlock.
     #[error(
         "this kernel has no landlock; Linux 5.13 or newer has it, if built with CONFIG_SECURITY_LANDLOCK and if \
          `landlock` stands in the `lsm=` boot parameter (see /sys/kernel/security/lsm)"
@@ -60,16 +58,13 @@ pub enum LandlockError {
         "landlock of ABI 1 always refuses to move a file into another directory; Linux 5.19 or newer does not"
     )]
     Moves(#[source] RulesetError),
-    /// A path of a rule could not be opened.
     #[error("cannot open {} for a landlock rule: {source}", escape::path(path))]
     Open { path: PathBuf, source: Errno },
-    /// A rule was refused.
     #[error("landlock takes no rule for {what}: {source}")]
     Rule { what: String, source: RulesetError },
     /// The directories above those that nothing may be read in cannot be looked at.
     #[error("cannot examine the directories above a shared directory: {0}")]
     Above(#[source] Errno),
-    /// The rules could not be put on.
     #[error("landlock cannot be put on: {0}; no_new_privs must be set before")]
     Restrict(#[source] RulesetError),
 }

@@ -21,7 +21,6 @@ use crate::{capabilities, rlimit, seccomp};
 /// What is to be given up.
 #[derive(Clone, Copy)]
 pub struct Lockdown<'a> {
-    /// Limits that no cgroup enforces.
     pub rlimit_fallback: &'a RlimitFallback,
     /// The user to become; `None` where that was done before.
     pub account: Option<&'a Account>,
@@ -49,7 +48,6 @@ pub struct Locked {
 /// The step that failed. Layers that could not be put on are no failure here: [`Locked`] reports them.
 #[derive(Debug, thiserror::Error)]
 pub enum LockdownError {
-    /// Setting limits.
     #[error(transparent)]
     Limits(#[from] RlimitError),
     /// Giving capabilities up, or setting `no_new_privs`.

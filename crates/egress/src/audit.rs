@@ -32,7 +32,6 @@ pub enum Via {
     Socks,
     /// A connection to an address that stands for a name.
     Transparent,
-    /// A question of DNS.
     Dns,
     /// A route to a provider, to which the proxy adds a credential.
     Route,
@@ -44,7 +43,6 @@ pub enum Via {
 enum Came {
     /// It was connected, or the request was sent, whatever happened after that.
     Allow,
-    /// It was refused.
     Deny,
     /// Nobody has refused it, and it failed before anything was sent.
     Error,
@@ -57,7 +55,6 @@ pub struct Counts {
     pub connections: u64,
     /// Requests that were decided by themselves, on routes and by rules about requests, and sent.
     pub requests: u64,
-    /// What was refused.
     pub refusals: u64,
     /// What was not refused, and failed before anything was sent.
     pub errors: u64,
@@ -173,7 +170,6 @@ struct RenewedLine<'a> {
 pub struct ChangeOfRules {
     pub change: Changed,
     pub hosts: Vec<String>,
-    /// For how many seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
     /// Who has asked for it.
@@ -185,9 +181,7 @@ pub struct ChangeOfRules {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Changed {
-    /// They may be reached.
     Allow,
-    /// They may not be.
     Deny,
     /// What was said of them is taken back.
     Forget,

@@ -43,13 +43,10 @@ const PEM_LINE: usize = 64;
 /// Why there is no authority.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
-    /// An address, for which nobody asks by its name.
     #[error("`{0}` is an address, and TLS is intercepted by names")]
     Address(HostPattern),
-    /// The library of cryptography has made no key, or not signed.
     #[error("making a key or a signature: {0}")]
     Cryptography(&'static str),
-    /// A certificate cannot be written.
     #[error("writing a certificate: {0}")]
     Certificate(#[from] x509_cert::der::Error),
     /// The library of TLS does not take what was made.

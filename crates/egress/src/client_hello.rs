@@ -17,9 +17,7 @@ const MAX_RECORD: usize = 1 << 14;
 /// How far the bytes go.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ClientHello {
-    /// It goes on.
     Partial,
-    /// It is whole.
     Complete {
         /// The server it names, as it was written.
         server_name: Option<Vec<u8>>,

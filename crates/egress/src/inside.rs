@@ -38,9 +38,7 @@ enum Tls {
 enum State {
     /// Too little has come, until this point in time.
     Classifying(Option<Pin<Box<Sleep>>>),
-    /// It may pass.
     Passing,
-    /// It may not, for this reason.
     Refused(Protocol, String),
 }
 

@@ -36,7 +36,6 @@ pub struct Question {
 /// What whoever answers is notified of.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum News {
-    /// Somebody wants to know.
     Asked(Question),
     /// Nobody does any more: it was answered, or nobody waits.
     Settled(u64),

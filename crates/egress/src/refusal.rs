@@ -21,7 +21,6 @@ const UNRECOGNIZED_NAME: u8 = 112;
 /// Why nothing was dialled, or nobody answered.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A rule decided.
     #[error("{}", .0.rule)]
     Rule(Verdict),
     /// A rule about requests decided, about this one, which could be allowed unless a rule of `deny` says otherwise.
@@ -30,24 +29,18 @@ pub enum Refusal {
     /// A rule has allowed it, and then this went wrong before anything was sent.
     #[error("{why}")]
     Failed { rule: String, why: Box<Self> },
-    /// The name has no address.
     #[error("the name could not be resolved: {0}")]
     Unresolved(String),
-    /// It has, and nobody answers there.
     #[error("the host could not be reached: {0}")]
     Unreachable(Arc<io::Error>),
-    /// The proxy that this host is behind does not help.
     #[error("the proxy that this host is behind, from HTTPS_PROXY or HTTP_PROXY, opens no tunnel: {0}")]
     Parent(String),
-    /// Somebody does, and is not who he should be.
     #[error("the host could not be spoken to by TLS: {0}")]
     Tls(String),
-    /// The program inside does not go on with TLS that is ended here.
     #[error(
         "the program ended the TLS that the proxy intercepts: {0}; does it believe the authorities in SSL_CERT_FILE?"
     )]
     Distrusted(String),
-    /// Somebody does, and then says nothing.
     #[error("the host was reached, and has said nothing for {} s", .0.as_secs())]
     Silent(Duration),
     /// What a program says first is for another host than it has connected to.
@@ -56,13 +49,10 @@ pub enum Refusal {
     /// What was asked is none of this proxy's.
     #[error("{0}")]
     Malformed(&'static str),
-    /// What was said is no request.
     #[error("this is no request: {0}")]
     Unparsed(String),
-    /// The sandbox has as many connections as it may have.
     #[error("the sandbox has {0} connections through its proxy, which are all that it may have at once")]
     Busy(usize),
-    /// The sandbox has passed as many bytes as it may.
     #[error(
         "the sandbox has passed {0} bytes through its proxy, which are all that it may: `[limits] network_bytes` says how many"
     )]
@@ -72,17 +62,14 @@ pub enum Refusal {
         "this is the egress proxy of a sandbox: it takes CONNECT, a request for a whole URL, or a path that begins with one of its routes"
     )]
     NoRoute(Vec<String>),
-    /// The token of the sandbox is missing, or is another one.
     #[error(
         "`/{0}/` wants the token of this sandbox as the key, from the variable that holds it; there is none, or another one"
     )]
     Token(String),
-    /// A request brings a credential to a server that gets one here.
     #[error(
         "requests to this server get the credential `{0}` from the proxy; they bring no other one than the token of this sandbox, and here is another in `{1}`"
     )]
     Credential(String, HeaderName),
-    /// The route is not for this.
     #[error("`/{route}/` is not for this method and path")]
     Operation {
         route: String,
@@ -92,7 +79,6 @@ pub enum Refusal {
     /// The client wants to go on in another protocol.
     #[error("requests are decided here one by one, and no other protocol follows: do without WebSocket")]
     Upgrade,
-    /// A header, or the query, could make the server do something else than what was decided about.
     #[error(
         "rules decide about the method, the host and the path of this request, and a header or the query names others: do without `X-HTTP-Method-Override`, `X-Forwarded-…`, `X-Original-URL`, `_method` and the like"
     )]
@@ -116,7 +102,6 @@ struct Body<'a> {
     message: String,
     host: &'a str,
     port: u16,
-    /// What would be allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed: Option<&'a [String]>,
     /// How a person allows it.

@@ -28,7 +28,6 @@ pub(crate) const NO_METHOD_REPLY: [u8; 2] = [VERSION, 0xff];
 /// What has been read of a message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Read<T> {
-    /// All of it.
     Whole(T),
     /// At least so many bytes are missing.
     Missing(usize),

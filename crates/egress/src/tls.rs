@@ -30,12 +30,10 @@ impl Default for Roots {
 /// Why there are no roots.
 #[derive(Debug, thiserror::Error)]
 pub enum RootsError {
-    /// The host's files hold none that can be read.
     #[error(
         "the certificate authorities of this host cannot be read: {0}; install ca-certificates, or name a file in SSL_CERT_FILE"
     )]
     Host(String),
-    /// The text holds none.
     #[error("there is no certificate authority in it")]
     None,
 }

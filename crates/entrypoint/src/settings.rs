@@ -24,15 +24,12 @@ pub(crate) struct Settings {
     pub(crate) argv: Vec<Vec<u8>>,
     /// The user that the agent runs as.
     pub(crate) user: Option<UserSpec>,
-    /// Whether it may be root.
     pub(crate) root: RootPolicy,
-    /// Whether it may run without what no emulator can do.
     pub(crate) emulation: Emulation,
     /// Where it starts; absolute.
     pub(crate) workdir: Option<PathBuf>,
     /// Its umask, where that is not this process's.
     pub(crate) umask: Option<u32>,
-    /// What becomes of this process.
     pub(crate) mode: Mode,
     /// What landlock lets the agent write; without it landlock is not used.
     pub(crate) writable: Option<Vec<PathBuf>>,

@@ -11,16 +11,13 @@ use sandbox::tools::{ATTACHMENTS, ToolError};
 /// Why a tool did not do it.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The model has asked for what cannot be.
     #[error("{0}")]
     InvalidArguments(String),
-    /// Another sandbox has this name.
     #[error("there is a sandbox named {0:?} already; choose another name, or leave the name out")]
     NameInUse(String),
     /// A rule is against it, or what is there.
     #[error(transparent)]
     Denied(#[from] Box<Denial>),
-    /// There is too much to do.
     #[error("busy: {0}; this call was not begun, and can be made again when others have ended")]
     Busy(&'static str),
     /// Whoever had asked for it did not want it any more.

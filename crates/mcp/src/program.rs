@@ -56,7 +56,6 @@ pub struct Program {
     pub is_named: bool,
     /// Whether a person is asked where the rules about commands say so.
     pub questions: Questions,
-    /// Its version, for clients.
     pub version: &'static str,
     pub make: Box<Make>,
     pub remove: Box<Remove>,

@@ -38,7 +38,6 @@ pub struct BuildSpec {
     pub cache: Cache,
     /// What is attested of the image, as buildx takes it. What is not asked for is left to buildx.
     pub attestations: Attestations,
-    /// The builder, where one is asked for.
     pub builder: Option<String>,
 }
 
@@ -70,11 +69,7 @@ impl fmt::Display for Platform {
 #[serde(rename_all = "lowercase")]
 pub enum ImageSource {
     /// By the Dockerfile of the stock image.
-    Stock {
-        /// The image it starts from.
-        base: String,
-        packages: Vec<String>,
-    },
+    Stock { base: String, packages: Vec<String> },
     /// By another Dockerfile, beside which everything lies that it copies.
     Own {
         /// The Dockerfile: absolute, links not resolved.
@@ -86,7 +81,6 @@ pub enum ImageSource {
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BuildArg {
-    /// This one.
     Value(String),
     /// That of the caller's variable of the same name.
     Inherited,
@@ -100,7 +94,6 @@ pub enum Destination {
     Engine,
     /// Into the registry that is in its name.
     Registry,
-    /// Into both.
     Both,
 }
 
@@ -131,10 +124,8 @@ pub struct Cache {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reuse {
-    /// They are not.
     #[default]
     Allowed,
-    /// Every step is.
     Never,
 }
 
@@ -142,7 +133,6 @@ pub enum Reuse {
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Attestations {
     pub sbom: Option<String>,
-    /// How it was made.
     pub provenance: Option<String>,
 }
 
@@ -158,18 +148,14 @@ impl Attestations {
 pub struct BuildFlags {
     /// `--platform`, each time it was given; each may be a list with commas.
     pub platform: Vec<String>,
-    /// `-t`, `--tag`, each time it was given.
     pub tag: Vec<String>,
     pub push: bool,
     pub load: bool,
     pub base: Option<String>,
     /// `--build-arg`, each time it was given: `NAME=VALUE`, or `NAME` for the caller's variable.
     pub build_arg: Vec<String>,
-    /// `--secret`, each time it was given.
     pub secret: Vec<String>,
-    /// `--cache-from`, each time it was given.
     pub cache_from: Vec<String>,
-    /// `--cache-to`, each time it was given.
     pub cache_to: Vec<String>,
     pub no_cache: bool,
     pub sbom: Option<String>,

@@ -65,7 +65,6 @@ pub enum EntryType {
     },
     /// A directory. What is in it is classified by itself.
     Directory,
-    /// A symbolic link.
     Link,
     /// A socket, a named pipe or a device.
     Special,

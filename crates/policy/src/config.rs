@@ -44,7 +44,6 @@ pub struct Config {
     /// What stands outside any table.
     pub general: GeneralTable,
     pub agent: AgentTable,
-    /// The home directory of the agent.
     pub home: HomeTable,
     /// The platform of a container. No file has it; a flag may.
     pub platform: Setting<String>,
@@ -54,26 +53,19 @@ pub struct Config {
     pub build_args: BTreeMap<String, Located<String>>,
     /// Where `[shared_dirs]` stands, if it is there: an empty one shares nothing.
     pub has_shared_dirs: Option<Location>,
-    /// Directories of the host, by name.
     pub shared_dirs: BTreeMap<String, Located<SharedDirTable>>,
-    /// Sockets of the host, by name.
     pub sockets: BTreeMap<String, Located<SocketTable>>,
     pub env: EnvTable,
-    /// Credentials, by name.
     pub secrets: BTreeMap<String, Located<SecretTable>>,
     pub network: NetworkTable,
     pub limits: LimitsTable,
     /// What git has besides the shared directories.
     pub git: GitTable,
-    /// What stays read-only.
     pub protect: ProtectTable,
     pub native: NativeTable,
     pub container: ContainerTable,
-    /// How long a sandbox stays.
     pub lifecycle: LifecycleTable,
-    /// Containers that are made ahead.
     pub pool: PoolTable,
-    /// Sandboxes that the agent may start.
     pub children: ChildrenTable,
     /// Which commands run that a model asks for.
     pub commands: CommandsTable,

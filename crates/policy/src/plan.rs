@@ -28,7 +28,6 @@ use crate::text::json_bytes;
 pub struct Plan {
     /// The name of the sandbox, chosen by the caller or made up.
     pub name: String,
-    /// Who carries the plan out.
     pub provider: Provider,
     /// Why it is that provider, when `auto` chose.
     pub provider_reason: Option<String>,
@@ -48,10 +47,8 @@ pub struct Plan {
     pub routes: Vec<Route>,
     /// Host directories inside the sandbox. No host path lies within another's.
     pub boundaries: Vec<Boundary>,
-    /// Sockets of the host that the agent may connect to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets: Vec<Socket>,
-    /// Toolchains of the host, read-only inside at the same path.
     pub expose: Vec<Exposed>,
     /// Links to exposed toolchains, as they are on the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,7 +57,6 @@ pub struct Plan {
     pub container: Option<Container>,
     pub network: Network,
     pub limits: Limits,
-    /// How long the sandbox stays, where it does.
     #[serde(default, skip_serializing_if = "Lifecycle::is_unlimited")]
     pub lifecycle: Lifecycle,
     /// How many containers like this one are made ahead; `None` where none are.
@@ -72,10 +68,8 @@ pub struct Plan {
     /// Which commands run that a model asks for.
     #[serde(default)]
     pub commands: CommandRules,
-    /// Sandboxes to which a model delegates a part of its work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Worker>,
-    /// What stays read-only inside writable boundaries.
     pub protect: Protect,
     /// Every layer of isolation and whether the start fails without it.
     pub layers: BTreeMap<Layer, Need>,
@@ -164,9 +158,7 @@ impl Network {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provider {
-    /// A Docker engine.
     Docker,
-    /// Podman.
     Podman,
     /// Namespaces of this Linux host, without a daemon.
     Native,
@@ -195,9 +187,7 @@ impl fmt::Display for Provider {
 /// What a container is made from.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Container {
-    /// The name of the image.
     pub image: String,
-    /// When the engine fetches it.
     pub pull: Pull,
     /// The platform of the image, where it is not the engine's own.
     pub platform: Option<String>,
@@ -218,12 +208,9 @@ pub fn names_a_registry(image: &str) -> bool {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pull {
-    /// When it is not there.
     #[default]
     Missing,
-    /// Every time.
     Always,
-    /// At no time.
     Never,
 }
 
@@ -236,7 +223,6 @@ pub struct AgentProcess {
     /// Where it starts, as the sandbox sees it.
     #[serde(with = "json_bytes::path")]
     pub workdir: PathBuf,
-    /// Which program PID 1 is.
     pub init: Init,
     /// Numbers of descriptors of the caller's that it has besides its streams: 3 or more, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -352,7 +338,6 @@ pub struct Socket {
     /// The socket on the host, with every link resolved.
     #[serde(with = "json_bytes::path")]
     pub host: PathBuf,
-    /// Where the sandbox has it.
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
 }
@@ -381,7 +366,6 @@ pub struct Boundary {
     /// read-only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worktrees: Vec<String>,
-    /// Which files of it the file tools touch.
     #[serde(default, skip_serializing_if = "ToolRules::is_unlimited")]
     pub tools: ToolRules,
     /// The directory that was validated; what is mounted must be this one.
@@ -398,7 +382,6 @@ pub struct ToolRules {
     /// The only suffixes, such as `.md`; without one, every file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suffixes: Vec<String>,
-    /// The size of the largest file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_file_bytes: Option<Bytes>,
 }
@@ -427,7 +410,6 @@ pub enum BoundaryKind {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Execution {
-    /// They can.
     #[default]
     Allowed,
     /// They cannot, nor be mapped as code: `noexec` of mount(8).
@@ -450,7 +432,6 @@ pub struct Exposed {
     /// The host path, with every link resolved.
     #[serde(with = "json_bytes::path")]
     pub host: PathBuf,
-    /// Where the sandbox sees it.
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
     /// Which file or directory was validated; nothing else may be mounted.
@@ -460,7 +441,6 @@ pub struct Exposed {
 /// A symbolic link that a sandbox has.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Link {
-    /// Where the sandbox sees it.
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
     /// What it leads to inside: relative to its directory, or absolute.
@@ -489,7 +469,6 @@ pub struct Protect {
     pub unread: Vec<String>,
     /// How many directories deep nested repositories and sockets are searched.
     pub depth: u32,
-    /// What happens when a protection is taken away and something would run that did not before.
     pub on_replaced: OnReplaced,
 }
 
@@ -531,7 +510,6 @@ impl Protect {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnReplaced {
-    /// It is ended.
     #[default]
     End,
     /// It runs on, and a warning is printed.
@@ -548,27 +526,19 @@ pub enum Layer {
     Mount,
     /// The PID namespace: which processes there are.
     Pid,
-    /// The network namespace.
     Net,
-    /// The IPC namespace.
     Ipc,
     /// The UTS namespace: the host name.
     Uts,
-    /// The cgroup namespace.
     Cgroup,
-    /// Landlock.
     Landlock,
-    /// The seccomp filter.
     Seccomp,
     /// No capability in any set, and no way to gain one.
     Capabilities,
     /// Supplementary groups of the caller.
     Groups,
-    /// The limit of memory.
     Memory,
-    /// The limit of processor time.
     Cpu,
-    /// The limit of processes.
     Pids,
     /// Protected paths in writable boundaries.
     Protect,

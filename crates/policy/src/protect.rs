@@ -41,10 +41,8 @@ pub enum ProtectError {
     /// The path begins at the root of the file system, or at a home directory.
     #[error("`{given}` is not relative; write it as seen from the boundary, such as `.github/workflows`")]
     Absolute { given: String },
-    /// The path leads out of the boundary, or might.
     #[error("`{given}` has `..`, which could lead out of the boundary; write the path without it")]
     Parent { given: String },
-    /// A NUL or another control character.
     #[error("{given:?} has a control character, which no path to protect needs")]
     Control { given: String },
     /// A wildcard: paths are taken literally, so a pattern would protect nothing.
@@ -53,13 +51,8 @@ pub enum ProtectError {
          a directory covers all that is in it"
     )]
     Wildcard { given: String },
-    /// The path to give up is not on the list.
     #[error("`{given}` is not a protected path, so it cannot be given up; {}", did_you_mean(.nearest.as_deref()))]
-    Unknown {
-        given: String,
-        /// What was probably meant.
-        nearest: Option<String>,
-    },
+    Unknown { given: String, nearest: Option<String> },
 }
 
 impl RelativePath {

@@ -41,7 +41,6 @@ pub struct Patient<'a> {
     pub state: &'a Path,
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
-    /// What leads to container engines.
     pub engines: &'a engine::surroundings::Surroundings,
     /// An empty directory that the throw-away sandbox shares, and what it led to.
     pub directory: (&'a Path, FileId),
@@ -80,7 +79,6 @@ pub struct LayerCheck {
 pub struct EngineCheck {
     /// Its command.
     pub name: &'static str,
-    /// Whether it answers.
     pub answers: bool,
     /// As whom it runs, or why it does not answer.
     pub found: String,

@@ -36,7 +36,6 @@ pub struct BuildRequest<'a> {
     pub spec: &'a BuildSpec,
     /// What is in the files that it names.
     pub files: &'a Files,
-    /// What leads to the engine.
     pub surroundings: &'a Surroundings,
     /// Where a directory can be made for what is only needed until the end.
     pub temporary: &'a Path,
@@ -44,7 +43,6 @@ pub struct BuildRequest<'a> {
     pub epoch: Option<&'a OsStr>,
     /// Where what buildx says of the image is kept.
     pub metadata_file: Option<&'a Path>,
-    /// How much is to be known of the image.
     pub detail: Detail,
 }
 

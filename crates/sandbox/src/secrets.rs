@@ -71,43 +71,31 @@ pub struct SecretError {
 /// What is wrong with a source or with what it gave.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFailure {
-    /// The variable is not set.
     #[error("the variable is not set; set it, or name another source")]
     NotSet,
-    /// There is nothing.
     #[error("the value is empty")]
     Empty,
-    /// A NUL ends a variable, so the value would be cut.
     #[error("the value has a NUL byte, which no variable can hold")]
     Nul,
-    /// The value does not fit into a variable.
     #[error("the value is longer than {} bytes", MAX_SIZE)]
     TooLong,
-    /// The file cannot be read.
     #[error("{0}")]
     Read(#[source] io::Error),
     /// It is no file, or one that the agent could have written or chosen.
     #[error(transparent)]
     Unsafe(#[from] Unsafe),
-    /// The file belongs to somebody else.
     #[error("the file belongs to uid {0}; it must belong to you or to root")]
     Owner(u32),
-    /// Others can read or change the file.
     #[error("others may read or change the file (mode {0:04o}); run `chmod 600` on it")]
     Permissions(u32),
-    /// The command cannot be kept from reading what the agent could write.
     #[error("the command cannot be kept out of what the sandbox may write to: {0}; use `env:` or `file:`")]
     Unconfined(#[source] io::Error),
-    /// The command could not be started.
     #[error("the command could not be started: {0}")]
     Start(#[source] io::Error),
-    /// The command has failed.
     #[error("the command failed: {0}")]
     Failed(std::process::ExitStatus),
-    /// The command took too long and was killed.
     #[error("the command took longer than {} s and was killed", .0.as_secs())]
     TimedOut(Duration),
-    /// Nobody waits for the value any more, and the command was killed.
     #[error("the process that started this one has ended, and the command was killed")]
     Deserted,
 }

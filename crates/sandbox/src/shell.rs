@@ -39,7 +39,6 @@ pub struct ShellRequest {
     pub cwd: Option<PathBuf>,
     /// Variables, in place of those of the sandbox.
     pub env: Vec<(String, String)>,
-    /// What it reads.
     pub stdin: Vec<u8>,
     /// How long it may run, in place of the limit of the sandbox.
     pub timeout: Option<Duration>,

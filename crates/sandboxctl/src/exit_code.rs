@@ -6,7 +6,6 @@
 /// What the process ends with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ExitCode {
-    /// All went well.
     Success,
     /// 2: the command line or the configuration is wrong.
     Usage,

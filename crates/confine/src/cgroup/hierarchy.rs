@@ -10,9 +10,7 @@ use crate::mount::mountinfo::{self, MountInfo};
 /// A controller that limits something this program limits.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Controller {
-    /// Memory.
     Memory,
-    /// Processor time.
     Cpu,
     /// Processes and threads.
     Pids,

@@ -85,7 +85,7 @@ fn number(seen: impl Fn(&str) -> Option<String>, files: &[&str]) -> Option<u64> 
     text.trim().parse().ok().filter(|number| *number < 1 << 62)
 }
 
-/// Thousandths of a processor: of version 2 `cpu.max`, of version 1 two files that may lie in either directory.
+/// Returns the thousandths of a processor: of version 2 `cpu.max`, of version 1 two files that may lie in either directory.
 fn quota(seen: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let text = seen("cpu.max").or_else(|| {
         ["cpu", "cpu,cpuacct"].into_iter().find_map(|directory| {

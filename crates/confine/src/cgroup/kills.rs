@@ -16,7 +16,6 @@ pub enum KillCounter {
     File(File),
     /// What this process sees of the control group that it is in.
     Inside,
-    /// Nothing counts them.
     Uncounted,
 }
 

@@ -88,7 +88,7 @@ impl Limit {
 /// Microseconds in which a quota of processor time is used up and given again: the kernel's default.
 pub(super) const PERIOD: u64 = 100_000;
 
-/// Microseconds of processor time in a period.
+/// Returns the microseconds of processor time in a period.
 pub(super) fn quota(MilliCpus(milli): MilliCpus) -> u64 {
     u64::from(milli) * PERIOD / 1000
 }

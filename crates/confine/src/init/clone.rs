@@ -21,7 +21,6 @@ use crate::sys::{self, Child, ChildTable, KeptDescriptors};
 
 /// Everything that is needed to start PID 1 of a new sandbox.
 pub struct CloneOptions<'a> {
-    /// The identity of the agent on the host.
     pub identity: AgentIdentity,
     /// Standard input, output and error of PID 1.
     pub streams: [BorrowedFd<'a>; 3],

@@ -11,7 +11,6 @@ use crate::protocol::{Grant, InitSpec, KillSource, Stay};
 
 /// What the agent's process is given.
 pub(super) struct Descriptors {
-    /// The cgroups that it enters.
     pub(super) cgroups: Vec<OwnedFd>,
     /// What it has besides its streams, in the order of [`CommandSpec::passed`](crate::protocol::CommandSpec::passed).
     pub(super) passed: Vec<OwnedFd>,

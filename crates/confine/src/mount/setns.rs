@@ -59,7 +59,6 @@ enum MountResponse {
 /// Why nothing, or not all, was mounted.
 #[derive(Debug, thiserror::Error)]
 pub enum SetnsError {
-    /// A step failed.
     #[error("{step}: {source}")]
     Step { step: Step, source: io::Error },
     /// The process could not be started, or has not answered.

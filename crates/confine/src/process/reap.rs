@@ -27,7 +27,6 @@ const BATCH: u32 = 64;
 /// What was collected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reaped {
-    /// The agent, which ended like this.
     Agent(Ending),
     /// Every child that has ended so far.
     All,

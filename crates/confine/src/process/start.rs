@@ -16,11 +16,9 @@ use crate::{cgroup, rlimit, sys};
 pub(crate) struct Given<'a> {
     /// Its terminal, where this process has opened one.
     pub(crate) terminal: Option<&'a OwnedFd>,
-    /// The cgroups that it enters.
     pub(crate) cgroups: &'a [OwnedFd],
     /// What it has besides its streams, in the order of [`CommandSpec::passed`].
     pub(crate) passed: &'a [OwnedFd],
-    /// Who else is inside.
     pub(crate) neighbours: Neighbours,
 }
 

@@ -99,11 +99,9 @@ pub struct EgressEnd {
 /// How much has passed through the egress proxy.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct EgressCounts {
-    /// Connections to hosts.
     pub connections: u64,
     /// Requests to which a credential was added.
     pub requests: u64,
-    /// What was refused.
     pub refusals: u64,
     /// What was not refused, and failed before anything was sent.
     pub errors: u64,
@@ -118,9 +116,7 @@ pub struct EgressCounts {
 pub struct Listeners {
     /// Where programs speak to the proxy.
     pub proxy: OwnedFd,
-    /// DNS over UDP.
     pub dns_udp: OwnedFd,
-    /// DNS over TCP.
     pub dns_tcp: OwnedFd,
 }
 

@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How the agent ended.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Ending {
-    /// By itself, with this status.
     Exited(i32),
-    /// By this signal.
     Signaled(i32),
 }
 

@@ -22,7 +22,6 @@ pub type EnvEntry = Zeroizing<Vec<u8>>;
 /// What PID 1 is to run. Every string is bytes: neither arguments nor values need be UTF-8.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct InitSpec {
-    /// Who makes the rootfs.
     pub rootfs: Rootfs,
     /// The first command; `None` where the sandbox waits for its first one.
     pub command: Option<CommandSpec>,
@@ -35,9 +34,7 @@ pub struct InitSpec {
     pub grants: Vec<Grant>,
     /// TLS that the egress proxy ends itself, if it does.
     pub interception: Option<Interception>,
-    /// Who commits.
     pub git: Option<GitIdentity>,
-    /// What must be seen from inside.
     pub expected: Expectations,
     /// Layers without which nothing is executed.
     pub required: Vec<Layer>,
@@ -56,7 +53,6 @@ pub struct Stay {
     pub idle_timeout: Option<Duration>,
     /// How old it gets; `None` is any age.
     pub max_duration: Option<Duration>,
-    /// Who counts the processes that the kernel kills for lack of memory.
     pub kills: KillSource,
     /// How many descriptors it only keeps open: files that are locked for as long as it lives.
     pub held: u8,
@@ -71,7 +67,6 @@ pub enum KillSource {
     Descriptor,
     /// The control group that is seen inside, if there is one.
     Inside,
-    /// Nothing counts them.
     Uncounted,
 }
 
@@ -120,7 +115,6 @@ pub enum Rootfs {
     Own {
         /// What is mounted besides what was prepared ([`Request::Prepare`](super::Request::Prepare)).
         mounts: MountPlan,
-        /// Limits that no cgroup enforces.
         rlimit_fallback: RlimitFallback,
     },
     /// A container engine, before it started PID 1. The agent's standard streams are the three descriptors
@@ -128,7 +122,6 @@ pub enum Rootfs {
     Engine {
         /// What the engine was asked to enforce.
         limits: Limits,
-        /// Who shares its user namespace.
         user_namespace: UserNamespace,
         /// Where it was asked to mount a tmpfs of bounded size.
         #[serde(
@@ -184,7 +177,6 @@ pub struct Grant {
     /// The path, as the sandbox sees it.
     #[serde(with = "wire_path")]
     pub path: PathBuf,
-    /// What may be done beneath it.
     pub access: LandlockAccess,
 }
 
@@ -252,9 +244,7 @@ pub struct Expectations {
     pub uid: u32,
     /// The same user inside.
     pub uid_inside: u32,
-    /// How much of the network was asked for.
     pub network: network::NetworkMode,
-    /// What must be mounted where.
     pub mounts: Vec<ExpectedMount>,
 }
 

@@ -114,7 +114,6 @@ pub enum Event {
         /// The inode number of each namespace that the sandbox is in, by its name in `/proc/self/ns`.
         namespaces: Vec<(String, u64)>,
     },
-    /// The command could not be executed.
     Unexecutable {
         command: String,
         /// `ENOENT`, `EACCES`, …
@@ -151,7 +150,6 @@ pub enum Shortage {
 pub enum Failure {
     /// A required layer does not hold.
     Layer(Finding),
-    /// A step failed.
     Step {
         step: Step,
         /// The error's number, where the system said one.

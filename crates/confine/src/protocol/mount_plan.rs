@@ -94,7 +94,6 @@ pub enum Cover {
     Nothing,
     /// `/dev/null`, which reads as empty, as engines cover files of `/proc`: for a file.
     EmptyFile,
-    /// A directory without anything in it.
     EmptyDirectory,
 }
 
@@ -107,7 +106,6 @@ pub enum MountAccess {
     ReadWrite,
     /// As this mode says, but programs cannot be executed.
     NoExec(BoundaryMode),
-    /// A device node.
     Device,
 }
 

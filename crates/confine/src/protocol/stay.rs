@@ -69,7 +69,6 @@ pub struct ExecRequest {
     pub command: CommandSpec,
     /// How long it may run; then all that it has started is ended, and the sandbox lives on.
     pub timeout: Option<Duration>,
-    /// What becomes of it without its client.
     pub attachment: Attachment,
 }
 
@@ -80,7 +79,6 @@ pub struct StayStatus {
     pub commands: u32,
     /// How long there has been none.
     pub idle: Option<Duration>,
-    /// How old it is.
     pub age: Duration,
 }
 

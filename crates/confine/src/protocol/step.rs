@@ -11,11 +11,8 @@ use super::wire_path;
 /// What was being done when a start failed. Its text is for people; whoever decides anything looks at the variant.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Step {
-    /// Arranging the descriptor table.
     Descriptors,
-    /// Leaving the session keyring of the caller.
     Keyring,
-    /// Writing the id maps.
     IdMap,
     /// Waiting until the parent has written the id maps.
     Parent,
@@ -23,9 +20,7 @@ pub enum Step {
     Ids,
     /// Raising the ambient capabilities of PID 1.
     AmbientCapabilities,
-    /// Writing the program of PID 1 to a file in memory.
     WriteInit,
-    /// Executing PID 1.
     ExecuteInit,
     /// Creating the namespaces that PID 1 was not created in.
     Namespaces,
@@ -37,21 +32,14 @@ pub enum Step {
     Devices,
     /// Making mounts private.
     Propagation,
-    /// Setting the host name.
     Hostname,
-    /// Bringing the loopback interface up.
     Loopback,
     /// Mounting an empty rootfs.
     Rootfs,
-    /// An operation of the mount plan.
     Mount(MountStep),
-    /// Changing the root.
     PivotRoot,
-    /// Unmounting the file systems of the host.
     UnmountHost,
-    /// Making the rootfs read-only.
     ReadOnlyRootfs,
-    /// Connecting the standard streams.
     Stdio,
     /// Opening the terminal, and handing it to the client.
     Terminal,
@@ -61,7 +49,6 @@ pub enum Step {
     Sockets,
     /// Writing the certificate authorities that programs inside believe.
     OwnFiles,
-    /// Setting rlimits.
     Rlimits,
     /// Giving up capabilities.
     Capabilities,
@@ -75,15 +62,10 @@ pub enum Step {
     Signals,
     /// Reading the command.
     Command,
-    /// Forking the agent.
     Fork,
-    /// Starting a session.
     Session,
-    /// Making the terminal the controlling one.
     ControllingTerminal,
-    /// Entering the cgroups.
     Cgroups,
-    /// Changing to the working directory.
     Workdir(#[serde(with = "wire_path")] PathBuf),
 }
 
@@ -98,7 +80,6 @@ pub enum MountStep {
     },
     /// Mounting a new file system.
     New {
-        /// Of which type.
         filesystem: FilesystemType,
         #[serde(with = "wire_path")]
         path: PathBuf,

@@ -21,12 +21,10 @@ pub struct SeccompFilter(Vec<libc::sock_filter>);
 /// Why the filter is not on.
 #[derive(Debug, thiserror::Error)]
 pub enum SeccompError {
-    /// The kernel refused it.
     #[error(
         "the kernel takes no seccomp filter: {0}; it needs CONFIG_SECCOMP_FILTER and no_new_privs, which comes first"
     )]
     Refused(#[source] Errno),
-    /// The kernel never saw it.
     #[error(
         "this program is emulated: the kernel filters system calls, and what executes this program in place of a processor \
          (such as QEMU's user mode) takes no filter for it"
@@ -168,7 +166,7 @@ mod tests {
         run(&compile(Pid1::Ours).0, &call).0
     }
 
-    /// Values that lie on, beside and above everything a group compares with.
+    /// Returns values that lie on, beside and above everything a group compares with.
     fn interesting_values(group: &SyscallGroup) -> Vec<u64> {
         let mut values = BTreeSet::from([0, 1, u32::MAX]);
         for test in group.cases.iter().flat_map(|case| case.when) {

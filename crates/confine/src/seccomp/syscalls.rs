@@ -20,7 +20,6 @@ use libc::*;
 /// What the filter answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SeccompAction {
-    /// The call is made.
     Allow,
     /// The call is not made and returns this error.
     Refuse(c_int),

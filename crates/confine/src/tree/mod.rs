@@ -307,7 +307,7 @@ mod tests {
         is_left_alone(&to.join("tree/sub"));
     }
 
-    /// Whoever is killed meanwhile leaves no part of it. On a file system that has files without a name, as all that this runs on.
+    /// Checks that being killed meanwhile leaves no part of it. On a file system that has files without a name, as all that this runs on.
     #[test]
     fn a_file_has_no_name_until_it_is_whole() {
         let place = tempfile::tempdir().unwrap();
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 
-    /// Whoever is not root has no other user's directory.
+    /// Tries another user's directory as root alone: nobody else has one.
     #[test]
     fn a_directory_of_somebody_else_is_not_taken_for_one_just_made() {
         let place = tempfile::tempdir().unwrap();

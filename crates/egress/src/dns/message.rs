@@ -24,7 +24,6 @@ pub enum Received {
     Ignored,
     /// A query that cannot be answered, and the message that says so.
     Refused(Vec<u8>),
-    /// A query.
     Question(DnsQuestion),
 }
 
@@ -65,7 +64,6 @@ pub enum DnsAnswer {
     Name(String),
     /// The name is there, without anything of this kind.
     Empty,
-    /// The name is not there.
     NoSuchName,
     /// It could not be found out.
     Failure,

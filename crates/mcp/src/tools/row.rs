@@ -37,7 +37,6 @@ pub(super) enum Effect {
     Reads,
     /// Nothing, but what was returned once is not returned again.
     Takes,
-    /// It adds something.
     Adds,
     /// It puts something into the place of something else; the second time that changes nothing.
     Replaces,

@@ -24,23 +24,18 @@ pub struct Token(Zeroizing<String>);
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The file cannot be read or written.
     #[error("the token file cannot be used: {0}")]
     File(#[from] io::Error),
-    /// Others may read it.
     #[error(
         "the token file can be read by others (its mode is {0:03o}); `chmod 600` it, and use another token: this one may be known"
     )]
     Readable(u32),
-    /// Somebody else has written it.
     #[error("the token file belongs to user {0}, who knows the token; name a file of your own")]
     Foreign(u32),
-    /// It is too short, or has what no header has.
     #[error(
         "a token has at least {FEWEST} characters, all of them visible ASCII; remove the file, and a new one is made"
     )]
     Weak,
-    /// It is longer than what is read of it.
     #[error("a token file has at most {MOST} bytes; remove the file, and a new one is made")]
     TooLong,
 }

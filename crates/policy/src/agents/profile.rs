@@ -18,7 +18,6 @@ pub struct AgentProfile {
     pub program: &'static str,
     /// What stands behind that name in every command, such as the switch that turns its own sandbox off.
     pub arguments: &'static [&'static str],
-    /// Variables that it needs.
     pub env: &'static [(&'static str, &'static str)],
     /// Its credentials, the first that the caller has counts.
     pub credentials: &'static [ProfileCredential],

@@ -31,7 +31,6 @@ pub struct ChildRequest {
     pub id: Option<String>,
     /// The command and its arguments; never empty.
     pub command: Vec<String>,
-    /// Where it starts.
     pub workdir: Option<GuestPath>,
     /// Variables besides those of the sandbox that asks.
     pub env: BTreeMap<Name, String>,

@@ -82,9 +82,7 @@ pub struct Paths {
 /// What names the objects of a repository. An index does not say which it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ObjectFormat {
-    /// SHA-1.
     Sha1,
-    /// SHA-256.
     Sha256,
 }
 
@@ -215,9 +213,7 @@ fn checked(found: Paths) -> Result<Paths, MalformedIndex> {
 /// What git writes at a path of an index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StagedKind {
-    /// A file.
     File,
-    /// A symbolic link.
     Link,
     /// The work tree of a submodule, with all that is in it.
     Submodule,

@@ -31,37 +31,24 @@ pub enum Reason {
     HidesChanges {
         /// How many files it hides that it did not hide before.
         files: usize,
-        /// One of them.
         example: String,
     },
     /// An index of git that holds something else for protected paths than lies there.
     StagesProtected {
         /// For how many paths that it did not before.
         files: usize,
-        /// One of them.
         example: String,
     },
     /// It is an index, and has links that are not in the work tree: git makes them as soon as changes are thrown away.
-    StagesLinks {
-        /// How many.
-        files: usize,
-        /// One of them.
-        example: String,
-    },
+    StagesLinks { files: usize, example: String },
     /// An index of git that holds something for paths that are hidden inside.
     TracksHidden {
         /// For how many paths that it did not before.
         files: usize,
-        /// One of them.
         example: String,
     },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
-    HidesByLines {
-        /// How many.
-        lines: usize,
-        /// One of them.
-        example: String,
-    },
+    HidesByLines { lines: usize, example: String },
     /// A configuration of git that has a remote, or a branch that was there, come from or go to another repository.
     Redirected {
         /// The remote or branch, as git writes it.
@@ -74,10 +61,7 @@ pub enum Reason {
     /// It names files beside it, and one of them lies elsewhere.
     NamesElsewhere { example: String },
     /// A link out of the shared directory, beneath which an index of git lists files.
-    LeadsOut {
-        /// One of them.
-        example: String,
-    },
+    LeadsOut { example: String },
     /// It has git list the names in a directory that is none of the work tree's, and note them where an agent reads them.
     ReadsElsewhere { example: String },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
@@ -106,20 +90,11 @@ pub enum Reason {
     /// It has a name that begins with a dot, and no list knows which program obeys it, if one does; or one that reads as an option.
     UnknownName,
     /// It is a link to a directory elsewhere on the host: whoever shares it, or works in it, shares that.
-    LinksOut {
-        /// Where it leads.
-        target: String,
-    },
+    LinksOut { target: String },
     /// It is a link to a file that no sandbox may write, here or elsewhere on the host: whoever writes to it writes there.
-    LinksTo {
-        /// Where it leads.
-        target: String,
-    },
+    LinksTo { target: String },
     /// It is a link that is only good for being written through: git does so, or nothing can be read there.
-    WritesThrough {
-        /// Where it leads.
-        target: String,
-    },
+    WritesThrough { target: String },
     /// It has another name: what a program writes there is written here.
     HardLinked,
     /// A `sandbox.toml`: it has no effect until it is trusted.

@@ -6,7 +6,6 @@ use super::simple::Word;
 /// Whether a command matches a pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Match {
-    /// It does.
     Yes,
     /// It does if words that are not known before it runs say so.
     Perhaps,

@@ -18,7 +18,6 @@ pub(super) struct SimpleCommand {
 /// One word of a command.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Word {
-    /// What it says is known.
     Known(String),
     /// It is not known before the text runs. It may become no word, or several.
     Unknown,

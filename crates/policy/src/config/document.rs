@@ -46,20 +46,15 @@ pub(crate) struct Section<'d, 't> {
 /// A value of which the type does not matter yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scalar<'a> {
-    /// Text.
     Text(&'a str),
-    /// A whole number.
     Integer(i64),
-    /// A number with a point or an exponent.
     Float(f64),
-    /// `true` or `false`.
     Bool(bool),
 }
 
 /// Why a value was refused.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The type is another one.
     Type,
     /// The type is right.
     Value {

@@ -31,7 +31,6 @@ pub struct Effective {
 /// Whether a container engine answers on this machine.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EngineAnswer {
-    /// This one does.
     By(Provider),
     /// None does, for this reason.
     None(String),

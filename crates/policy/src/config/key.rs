@@ -18,17 +18,13 @@ pub struct Key {
     pub example: &'static str,
     /// Another key of the table, and the value that is proposed where that one is there.
     pub example_beside: Option<(&'static str, &'static str)>,
-    /// Whether it is acted on.
     pub status: Support,
-    /// Whether a project's file may set it without the user's trust.
     pub trust: TrustRule,
     /// Whether the table that it stands in is incomplete without it.
     pub required: bool,
     /// Where it is required: the word of another key of the table with which it is not.
     pub unless: Option<(&'static str, &'static str)>,
-    /// The flag that sets it.
     pub flag: Option<Flag>,
-    /// The variable that sets it.
     pub variable: Option<&'static str>,
 }
 
@@ -55,11 +51,9 @@ impl Key {
 pub struct Flag {
     /// Its name, without dashes.
     pub long: &'static str,
-    /// Its letter.
     pub short: Option<char>,
     /// What its value is called in the help.
     pub value: &'static str,
-    /// What it is for, in a few words.
     pub help: &'static str,
 }
 
@@ -70,7 +64,6 @@ pub enum ValueKind {
     Table,
     /// A table whose keys the file chooses.
     Named(TextFormat),
-    /// `true` or `false`.
     Bool,
     /// A whole number between two others, both included.
     Integer(u32, u32),
@@ -84,11 +77,8 @@ pub enum ValueKind {
     Memory,
     /// A duration, or `"unlimited"`.
     Timeout,
-    /// One of several words.
     Choice(&'static [&'static str]),
-    /// Text.
     Text(TextFormat),
-    /// A list of text.
     List(TextFormat),
     /// A list of text that must not be empty.
     Command,
@@ -135,24 +125,19 @@ pub enum TextFormat {
     Header,
     /// What such a header says, with a place for the value.
     Template,
-    /// A platform of an image.
     Platform,
-    /// The name of an image.
     Image,
-    /// The suffix of a file name.
     Suffix,
     /// A layer of isolation that can be required.
     Layer,
     /// A preset of a toolchain, or a path.
     Toolchain,
-    /// A duration.
     Duration,
 }
 
 /// Whether a key is acted on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Support {
-    /// It is.
     ActedOn,
     /// It is read and checked; what it asks for is not built yet, so it is refused. The text names the values
     /// that this concerns.

@@ -28,7 +28,6 @@ pub struct Overrides {
     pub socket: Vec<String>,
     /// `-e`, `--env`, each time it was given: `NAME=VALUE` to set, `NAME` to pass.
     pub env: Vec<OsString>,
-    /// `--unset-env`, each time it was given.
     pub unset_env: Vec<String>,
     /// `--env-file`, each time it was given. `-e` wins over it.
     pub env_file: Vec<EnvFile>,
@@ -317,7 +316,7 @@ mod tests {
         (config, problems.iter().map(ToString::to_string).collect())
     }
 
-    /// Otherwise one would be accepted, and do nothing: where a file chooses the names, no flag can set a key.
+    /// Checks that none is accepted and does nothing: where a file chooses the names, no flag can set a key.
     #[test]
     fn every_flag_and_variable_of_the_table_sets_something() {
         let location = &Location::Flag("--example".into());

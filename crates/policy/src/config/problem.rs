@@ -25,9 +25,7 @@ pub enum Location {
     /// Nowhere: it is built in.
     #[default]
     Default,
-    /// In a configuration file.
     File {
-        /// Whose file it is.
         scope: Scope,
         /// The file, as the person knows it.
         file: Arc<str>,
@@ -38,7 +36,6 @@ pub enum Location {
     },
     /// In a `SANDBOXCTL_*` variable.
     Environment(Arc<str>),
-    /// In a flag of the command line.
     Flag(Arc<str>),
 }
 
@@ -101,11 +98,8 @@ impl<T> Located<T> {
 pub enum ProblemCode {
     /// The text is not TOML.
     Syntax,
-    /// There is no such key.
     UnknownKey,
-    /// A key that must be there is not.
     MissingKey,
-    /// The value has another type.
     WrongType,
     /// The value has the right type and makes no sense there.
     InvalidValue,

@@ -8,11 +8,9 @@ use super::problem::{Located, Scope};
 /// A file that settings come from, and what its relative paths mean. The text itself is read elsewhere.
 #[derive(Clone, Debug)]
 pub struct ConfigFile {
-    /// Whose file it is.
     pub scope: Scope,
     /// How the person knows it, such as `sandbox.toml`; problems and origins show this.
     pub label: Arc<str>,
-    /// Where its paths are seen from.
     pub base: PathBase,
 }
 

@@ -36,7 +36,6 @@ pub struct SettingRow {
     pub key: String,
     /// Its value, as TOML text.
     pub value: String,
-    /// Where it comes from.
     pub origin: Origin,
 }
 

@@ -26,7 +26,6 @@ pub enum ProviderChoice {
     /// Whichever isolates best here.
     #[default]
     Auto,
-    /// This one.
     Named(Provider),
 }
 
@@ -42,15 +41,10 @@ pub enum SecretMode {
 /// Whose interface the proxy adds a secret to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SecretProvider {
-    /// Anthropic.
     Anthropic,
-    /// `GitHub`.
     Github,
-    /// Google.
     Google,
-    /// `OpenAI`.
     Openai,
-    /// Ollama.
     Ollama,
     /// Another one, with an upstream and a header.
     Custom,
@@ -84,7 +78,6 @@ pub enum Toolchain {
     Pnpm,
     /// Bun and what it installed globally.
     Bun,
-    /// Deno.
     Deno,
     /// Go, and the programs of `go install`.
     Go,

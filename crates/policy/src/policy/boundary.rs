@@ -19,15 +19,11 @@ pub struct BoundaryRequest {
     pub name: String,
     /// The directory on the host: absolute, links not resolved.
     pub host: PathBuf,
-    /// Where the sandbox sees it.
     pub guest: GuestPath,
     pub mode: BoundaryMode,
     pub execution: Execution,
-    /// Whether it has to be there.
     pub presence: Presence,
-    /// What of it is hidden.
     pub hide: Vec<HidePattern>,
-    /// Which files of it the file tools touch.
     pub tools: ToolRules,
     pub purpose: Purpose,
     /// Where it was asked for; the default where it was not.
@@ -46,7 +42,6 @@ pub enum Presence {
 /// What a directory is shared for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Purpose {
-    /// It was asked for.
     Asked,
     /// It is the repository of linked worktrees, which are shared: by the names of their data in it.
     Repository(Vec<String>),

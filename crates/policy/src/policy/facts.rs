@@ -77,9 +77,7 @@ pub struct HostHome {
 /// What a toolchain consists of.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ToolchainParts {
-    /// What is readable inside.
     pub exposed: Vec<plan::Exposed>,
-    /// Links to it.
     pub links: Vec<plan::Link>,
     /// Directories of programs as the sandbox sees them, to stand in front of `PATH`.
     pub bin: Vec<PathBuf>,
@@ -106,13 +104,11 @@ pub struct LinkedWorktree {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotShared {
-    /// The `.git` file does not name it in the usual form.
     #[error("the `.git` file does not name it as `REPOSITORY/worktrees/NAME`")]
     Form,
     /// It cannot be inside where git looks for it.
     #[error(transparent)]
     Place(#[from] PathError),
-    /// Something else is there.
     #[error("`{0}` is shared there")]
     Taken(String),
 }

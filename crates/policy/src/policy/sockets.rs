@@ -24,7 +24,6 @@ pub struct SocketRequest {
     pub guest: Option<GuestSocket>,
     /// The variable with its path.
     pub variable: Option<String>,
-    /// Where it was asked for.
     pub location: Location,
 }
 

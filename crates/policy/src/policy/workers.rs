@@ -16,7 +16,6 @@ const MOST: usize = 32;
 pub struct WorkerRequest {
     /// Its name in the configuration.
     pub name: String,
-    /// The file with its settings.
     pub config: PathBuf,
     /// Where the file is named.
     pub location: Location,

@@ -48,9 +48,7 @@ pub enum Part<T> {
     /// As much as the others, and as the sandbox itself.
     #[default]
     Equal,
-    /// This much.
     Given(T),
-    /// Everything.
     Unlimited,
 }
 

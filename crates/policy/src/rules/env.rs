@@ -58,19 +58,12 @@ pub struct Name(String);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// There is nothing.
     #[error("an empty variable name; expected letters, digits and `_`, such as `NO_COLOR`")]
     Empty,
-    /// A character that names do not have.
     #[error("{given:?} is not a variable name; expected letters, digits and `_`, not beginning with a digit")]
     Malformed { given: String },
-    /// The name is taken.
     #[error("`{given}` is reserved: {reason}; choose another name")]
-    Reserved {
-        given: String,
-        /// Who took it.
-        reason: ReservedReason,
-    },
+    Reserved { given: String, reason: ReservedReason },
 }
 
 /// Why a name is reserved.
@@ -158,7 +151,6 @@ pub enum Unnamed {
 /// What happens to a variable that a rule names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum EnvRule {
-    /// The caller's value passes.
     Pass,
     /// It has this value, whatever the caller's is.
     Set(OsString),
@@ -218,7 +210,6 @@ impl EnvRules {
 pub enum Stripped {
     /// No program could read it: an empty name, `=` in the name, or NUL.
     Malformed,
-    /// Its name is reserved.
     Reserved(ReservedReason),
     /// A secret provides the value.
     Secret,
@@ -226,7 +217,6 @@ pub enum Stripped {
     Socket,
     /// A rule takes it away.
     Unset,
-    /// No rule names it.
     Unnamed,
 }
 

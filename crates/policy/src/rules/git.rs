@@ -20,7 +20,6 @@ const GC: &str = "[gc]\n\tauto = 0\n\tworktreePruneExpire = never\n";
 pub enum RepositoryAccess {
     /// It is not shared.
     None,
-    /// It can be read.
     ReadOnly,
     /// It can be written, but for what is protected.
     #[default]

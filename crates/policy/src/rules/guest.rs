@@ -15,7 +15,6 @@ const SAME: &str = "same";
 pub enum GuestPlace {
     /// At the path that it has on the host, so that absolute paths in its files mean the same on both sides.
     Same,
-    /// At this path.
     At(GuestPath),
 }
 
@@ -49,7 +48,6 @@ impl fmt::Display for GuestPlace {
 /// Where the agent starts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StartDirectory {
-    /// At this path inside.
     At(GuestPath),
     /// Below the directory in which it would start otherwise: a plain relative path, possibly an empty one.
     Below(PathBuf),

@@ -25,7 +25,6 @@ pub struct HidePattern {
 enum Part {
     /// `**`: any number of directories.
     Any,
-    /// This very name.
     Name(String),
     /// A name with wildcards.
     Like(Vec<char>),
@@ -35,10 +34,8 @@ enum Part {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HideError {
-    /// There is nothing in it.
     #[error("an empty pattern; expected one such as `.env` or `secrets/`")]
     Empty,
-    /// It takes back what another one hides.
     #[error(
         "`{given}` begins with `!`, by which a pattern would show again what another hides; nothing takes a pattern back"
     )]
@@ -53,15 +50,12 @@ pub enum HideError {
         "`{given}` has `.` or `..`; write it as seen from the shared directory, such as `/config/secrets`"
     )]
     Dots { given: String },
-    /// It begins at a home.
     #[error(
         "`{given}` begins with `~`; write it as seen from the shared directory, such as `.env` or `/config/secrets`"
     )]
     Home { given: String },
-    /// A control character.
     #[error("{given:?} has a control character, which no pattern needs")]
     Control { given: String },
-    /// It is too long.
     #[error("`{given}` has more than {MAX_PARTS} parts")]
     TooLong { given: String },
 }

@@ -122,46 +122,34 @@ impl Limits {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitError {
-    /// The text is not a size.
     #[error(
         "`{}` is not a size; expected digits and a unit of k, m, g or t, such as `512m`, `1g` or `10_000_000`", shown(.given)
     )]
     Size { given: String },
-    /// The size has a fraction.
     #[error("`{}` has a fraction; write a whole number of a smaller unit, such as `1536m` for `1.5g`", shown(.given))]
     SizeFraction { given: String },
-    /// The size does not fit.
     #[error("`{given}` is too large; the largest size is 8388607t")]
     SizeRange { given: String },
-    /// A size of zero, which a tmpfs takes for "unlimited".
     #[error("a size of zero is refused, because a tmpfs takes it for no limit; expected at least 1 byte")]
     SizeZero,
-    /// Less memory than anything can start with.
     #[error("{given} of memory is too little for PID 1 and a shell to start; expected at least {MIN_MEMORY}")]
     MemoryRange { given: Bytes },
-    /// The text is not a number of processors.
     #[error(
         "`{}` is not a number of processors; expected a decimal with at most three places, such as `0.5`, `1` or `2.25`", shown(.given)
     )]
     Cpus { given: String },
-    /// The number of processors is out of range.
     #[error("`{given}` processors are out of range; expected 0.01 to 1024")]
     CpusRange { given: String },
-    /// The number of processes is out of range.
     #[error("{given} processes are out of range; expected 1 to {MAX_PIDS}")]
     PidsRange { given: i64 },
-    /// The text is not a duration.
     #[error(
         "`{}` is not a duration; expected numbers with the units d, h, m, s or ms, largest first, such as `30m`, `1h30m` or `500ms`", shown(.given)
     )]
     Duration { given: String },
-    /// A time that the kernel cannot count.
     #[error("`{}` is no time in whole seconds, in which the kernel counts processor time; expected one such as `90s` or `10m`", shown(.given))]
     CpuTime { given: String },
-    /// A duration of zero.
     #[error("a duration of zero is refused; leave the setting out to have no limit")]
     DurationZero,
-    /// The duration is too long.
     #[error("`{}` is too long; expected at most 366d, or leave the setting out to have no limit", shown(.given))]
     DurationRange { given: String },
 }

@@ -39,7 +39,6 @@ pub enum NetworkMode {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HostRule {
     pub pattern: Pattern,
-    /// The preset that it is of.
     pub preset: Option<Preset>,
     pub origin: Origin,
 }
@@ -51,7 +50,6 @@ pub enum Wanted {
     Connection,
     /// A connection for requests, each of which is decided by itself.
     Requests,
-    /// This request.
     Request(Request),
 }
 
@@ -60,7 +58,6 @@ pub enum Wanted {
 pub enum AllowedPorts {
     /// These, one at least.
     Only(BTreeSet<u16>),
-    /// Every one but these.
     AllBut(BTreeSet<u16>),
 }
 

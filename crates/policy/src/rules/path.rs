@@ -38,24 +38,19 @@ pub struct GuestPath(PathBuf);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// The path does not begin with `/`.
     #[error("{path:?} is not absolute; a path inside the sandbox begins with `/`, such as `/workspace`")]
     Relative { path: PathBuf },
-    /// The path has `..`, which means something else when a link comes before it.
     #[error("{path:?} has `..`, whose meaning depends on links; write the path it leads to")]
     Parent { path: PathBuf },
     /// The path has a NUL, where the kernel would stop reading.
     #[error("{path:?} has a NUL character, which no path has")]
     Nul { path: PathBuf },
-    /// The path is longer than the kernel accepts.
     #[error("a path of {length} bytes is too long; at most {MAX_LENGTH} are possible")]
     TooLong { length: usize },
-    /// Something of the system is there.
     #[error(
         "{path:?} cannot be a mount point: `{taken}` belongs to the system; use one such as `/workspace`"
     )]
     Taken { path: PathBuf, taken: &'static str },
-    /// Two boundaries are in the same place.
     #[error("`{first}` and `{second}` are both at {path:?}; every boundary needs a place of its own")]
     Twice { path: PathBuf, first: String, second: String },
 }
@@ -142,7 +137,6 @@ pub enum PathAccess {
     Read,
     /// Write, create, rename or remove.
     Write,
-    /// Execute a program.
     Execute,
 }
 
@@ -159,11 +153,9 @@ impl fmt::Display for PathAccess {
 /// What may be done in a boundary.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub enum BoundaryMode {
-    /// Read and write.
     #[default]
     #[serde(rename = "rw")]
     ReadWrite,
-    /// Read only.
     #[serde(rename = "ro")]
     ReadOnly,
 }
@@ -175,12 +167,10 @@ pub struct GuestBoundary {
     pub name: String,
     pub guest: GuestPath,
     pub mode: BoundaryMode,
-    /// What of it is hidden.
     pub hidden: HidePatterns,
     /// Where it is the repository of linked worktrees: which of them are shared, by the names of their data.
     pub worktrees: Vec<String>,
     pub obeyed: Obeyed,
-    /// Where it was written.
     pub origin: Origin,
 }
 
@@ -196,7 +186,6 @@ pub enum Obeyed {
 /// What rules about a path in a boundary.
 pub(crate) enum PathRule<'a> {
     Allowed,
-    /// This pattern hides it.
     Hidden(&'a HidePattern),
     /// It is to be written, and the boundary is read-only.
     ReadOnly,

@@ -29,7 +29,6 @@ pub struct CredentialForm {
     pub token_prefix: &'static str,
     /// The variable that its clients read it from.
     pub env_var: &'static str,
-    /// The header that it is sent in.
     pub header: &'static str,
     /// What the header says; `{}` is the credential.
     pub template: &'static str,
@@ -182,7 +181,6 @@ pub struct HostedProvider {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CreditedHost {
     pub host: &'static str,
-    /// The header that a credential is sent in.
     pub header: &'static str,
     /// What the header says; `{}` is the credential.
     pub template: &'static str,

@@ -67,7 +67,6 @@ pub struct ShareCandidate<'a> {
     pub resolved: &'a Path,
     pub kind: PathKind,
     pub owner: u32,
-    /// How it is to be shared.
     pub mode: BoundaryMode,
 }
 
@@ -88,15 +87,12 @@ pub struct Caller<'a> {
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum PathKind {
-    /// A directory.
     Directory,
     /// A regular file: it can be shared read-only.
     File,
     /// A Unix socket, which gives whatever listens there.
     Socket,
-    /// A named pipe.
     Fifo,
-    /// A block or character device.
     Device,
 }
 
@@ -137,19 +133,15 @@ pub enum ShareRule {
     /// The path is not UTF-8, so a plan cannot carry it.
     #[error("its name is not UTF-8; rename it")]
     NotUtf8,
-    /// The root of the file system.
     #[error("it is the root of the file system; share one project directory")]
     Root,
-    /// A tree of the system.
     #[error("`{tree}` belongs to the system; share a directory in your home, such as a project")]
     System { tree: &'static str },
     /// A directory that many parties share.
     #[error("others keep things there too; share a directory within it")]
     Common,
-    /// The caller's home.
     #[error("it is your home, with everything you may do in it; share a directory within it")]
     Home,
-    /// A directory that the caller's home lies in.
     #[error("your home {} lies in it; share one project directory", quoted(.home))]
     AboveHome { home: PathBuf },
     /// Another user's home.
@@ -158,7 +150,6 @@ pub enum ShareRule {
     /// A directory that another user's home lies in.
     #[error("the home directory {} lies in it; share one project directory", quoted(.home))]
     AboveSomeHome { home: PathBuf },
-    /// A place of credentials.
     #[error("`{credentials}` holds credentials; hand them over one by one as `[secrets]`")]
     Credentials { credentials: &'static str },
     /// A directory in a home that credentials lie in.
@@ -167,21 +158,17 @@ pub enum ShareRule {
     /// A Unix socket, which gives whatever listens there.
     #[error("it is a socket, to which `--socket` and `[sockets]` let the agent connect")]
     Socket,
-    /// Something else that is neither a directory nor a file.
     #[error("it is {kind}; only a directory or a regular file can be shared")]
     Special { kind: PathKind },
-    /// A single file that the agent is to write.
     #[error(
         "it is a file, which can only be read: most programs save one by renaming another over it, and nothing can be renamed \
          over a mount; share it read-only (`:ro`, `mode = \"ro\"`), or share the directory that it lies in"
     )]
     WritableFile,
-    /// Writable, and another user's.
     #[error(
         "it belongs to user {owner}, not to you (user {caller}); share it with `mode = \"ro\"`, or use one of your own"
     )]
     Foreign { owner: u32, caller: u32 },
-    /// Outside the directory that everything shared must lie in.
     #[error("it is not in the allowed root {}; share a directory within that", quoted(.root))]
     OutsideAllowedRoot { root: PathBuf },
 }

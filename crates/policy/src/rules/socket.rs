@@ -18,7 +18,6 @@ const PLACES: [&str; 2] = ["/run", "/tmp"];
 /// Which socket of the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SocketSource {
-    /// The one at this path.
     Path(PathBuf),
     /// The one whose path the caller has in this variable.
     Variable(String),
@@ -44,10 +43,8 @@ pub enum GuestSocketError {
     /// It is no path inside.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// It lies elsewhere.
     #[error("{path:?} is not beneath /run or /tmp, where a sandbox has sockets")]
     Elsewhere { path: PathBuf },
-    /// It lies where the sandbox has files of ours.
     #[error("{path:?} lies in a directory that the sandbox has for itself")]
     Ours { path: PathBuf },
     /// The kernel takes no longer path.

@@ -15,14 +15,12 @@ const MAX_ID: u32 = i32::MAX.unsigned_abs();
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UserSpec {
     pub user: UserOrGroup,
-    /// The group, where one is named.
     pub group: Option<UserOrGroup>,
 }
 
 /// A user or a group.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum UserOrGroup {
-    /// By its name.
     Name(String),
     /// By its number, at most 2^31-1.
     Id(u32),

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// It happens.
     Allow,
     /// A person decides.
     Ask,
@@ -67,7 +66,6 @@ pub struct Verdict {
     pub decision: Decision,
     /// The rule that decided, in words a person can act on.
     pub rule: String,
-    /// Where that rule stands.
     pub origin: Origin,
 }
 

@@ -17,7 +17,6 @@ pub enum Inherit {
 /// Which files a worker is handed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AttachmentRules {
-    /// How many at most.
     pub max: u32,
     /// The size of the largest.
     pub max_bytes: Bytes,

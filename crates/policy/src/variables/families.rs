@@ -4,7 +4,6 @@ use super::kind::VariableKind::{self, Address, Runs, Setting, Version};
 
 /// Whether a variable is of a family.
 pub(super) enum Membership {
-    /// It is.
     Of(VariableKind),
     /// It is, and only changes what is shown, or how fast.
     Harmless,

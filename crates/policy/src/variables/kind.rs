@@ -15,19 +15,14 @@ pub(crate) enum VariableKind {
     Editor,
     /// A pager, which may have options.
     Pager,
-    /// A browser.
     Browser,
-    /// A shell.
     Shell,
     /// A compiler, or what is started in the place of one.
     Compiler,
     /// `ENV`: a shell runs the file of this name, and many projects call `production` so.
     EnvironmentName,
-    /// Options of Node.js.
     NodeOptions,
-    /// Options of Java.
     JavaOptions,
-    /// Options of less.
     LessOptions,
     /// Warnings of Python: a category with a dot is in a module.
     Warnings,
@@ -37,7 +32,6 @@ pub(crate) enum VariableKind {
     TlsSwitch,
     /// Where a provider of models is, who gets keys and prompts.
     Provider,
-    /// A proxy.
     Proxy,
     /// Any other address: services of the project may be there.
     Address,

@@ -5,13 +5,10 @@ use std::io;
 /// Why tasks were not taken. They are given back.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError<G> {
-    /// Everything was cancelled.
     #[error("the batch was cancelled and takes no more tasks")]
     Cancelled(G),
-    /// There is no thread to run any in.
     #[error("cannot start a thread for tasks: {source}")]
     Thread {
-        /// What the system says.
         source: io::Error,
         /// What was to be run.
         given: G,

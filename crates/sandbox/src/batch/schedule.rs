@@ -15,7 +15,6 @@ pub struct Limits {
     pub running: NonZeroUsize,
     /// How many wait before whoever has more waits too.
     pub waiting: NonZeroUsize,
-    /// What becomes of the others when one has failed.
     pub on_failure: OnFailure,
 }
 
@@ -25,7 +24,6 @@ pub enum OnFailure {
     /// Nothing.
     #[default]
     GoOn,
-    /// All of them are cancelled.
     CancelAll,
 }
 
@@ -36,7 +34,6 @@ pub enum Then {
     Done,
     /// Nothing, because the task was cancelled while it ran.
     Cancelled,
-    /// Another attempt.
     Retried,
 }
 
@@ -53,7 +50,6 @@ pub(super) struct Schedule<T> {
 struct Waiting<T> {
     id: TaskId,
     task: Arc<Task<T>>,
-    /// How many attempts there were.
     attempts: u32,
 }
 

@@ -15,24 +15,19 @@ use super::task::{Ending, Task, TaskId};
 /// What has become of a task.
 #[derive(Debug)]
 pub struct Finished<T, R> {
-    /// What the batch knows the task by.
     pub id: TaskId,
-    /// The task.
     pub task: Arc<Task<T>>,
-    /// How it ended.
     pub end: TaskEnd<R>,
 }
 
 /// How a task, or an attempt at it, has ended.
 #[derive(Debug)]
 pub enum TaskEnd<R> {
-    /// It was run.
     Attempt {
         /// Which attempt it was, from 1.
         number: u32,
         /// What the function that runs tasks has returned.
         result: R,
-        /// What follows.
         then: Then,
     },
     /// It was cancelled while it waited.

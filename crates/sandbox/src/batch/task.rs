@@ -9,7 +9,6 @@ pub struct Task<T> {
     pub payload: T,
     /// Whose it is. Groups have their turns one after another, however many tasks each has; tasks without one are a group too.
     pub group: Option<String>,
-    /// How often it is tried again.
     pub retries: Retries,
 }
 

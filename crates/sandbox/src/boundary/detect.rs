@@ -54,10 +54,8 @@ pub struct Compared {
 /// Why something could not be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
-    /// The directory at this path is another one now.
     #[error("the boundary is another directory than at the start; it was not compared")]
     AnotherRoot,
-    /// A call failed.
     #[error("{action} {path}: {source}")]
     File {
         action: &'static str,

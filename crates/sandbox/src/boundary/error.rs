@@ -9,16 +9,12 @@ use policy::text::escape;
 /// Why a directory is not shared.
 #[derive(Debug, thiserror::Error)]
 pub enum BoundaryError {
-    /// It does not exist.
     #[error("directory `{}` does not exist; make it, or run again with --create-dirs", escape::path(.0))]
     Missing(PathBuf),
-    /// A rule forbids it.
     #[error(transparent)]
     Refused(#[from] ShareRefusal),
-    /// Something cannot be looked at, opened or made.
     #[error("{action} `{}`: {source}", escape::path(.path))]
     File { action: &'static str, path: PathBuf, source: io::Error },
-    /// It is not the directory that was validated.
     #[error("`{}` was exchanged after it was validated; run again when nothing else changes it", escape::path(.0))]
     Exchanged(PathBuf),
 }

@@ -47,10 +47,8 @@ pub(crate) enum Moved {
 /// Why something could not be moved.
 #[derive(Debug, thiserror::Error)]
 pub enum QuarantineError {
-    /// It was there before the sandbox was.
     #[error("{0} was there at the start; review it and decide yourself")]
     NotCreated(PathBuf),
-    /// A call failed.
     #[error("{action} {path}: {source}")]
     File {
         action: &'static str,

@@ -27,31 +27,22 @@ const OF_ENGINES: [FailureCause; 10] = [
 /// Why an engine did not do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// There is no such command.
     #[error("there is no `{kind}` command in PATH{left_out}")]
     NotInstalled {
         kind: EngineKind,
         /// Where it was not looked for, in words; empty where that is nowhere.
         left_out: String,
     },
-    /// Nobody answers on its socket.
     #[error("no {kind} engine answers on {}: {source}", escape::path(socket))]
     Stopped { kind: EngineKind, socket: PathBuf, source: io::Error },
-    /// The caller may not use its socket.
     #[error("the socket of {kind}, {}, is not for this user: {source}", escape::path(socket))]
     Permission { kind: EngineKind, socket: PathBuf, source: io::Error },
-    /// It runs on another machine.
     #[error("the engine at {address} is on another machine, where no directory of this one can be shared")]
     Remote { address: String },
-    /// Podman is configured to use a remote service.
     #[error(
         "podman is configured to use the remote service at {address}, with which no directory of this machine can be shared"
     )]
-    Connection {
-        /// Where that is.
-        address: String,
-    },
-    /// Whoever serves the socket is no rootless engine, and not root.
+    Connection { address: String },
     #[error(
         "the engine at {} is passed on from elsewhere, such as a virtual machine: whoever serves it is neither root nor a rootless engine",
         escape::path(socket)
@@ -69,14 +60,12 @@ pub enum EngineError {
         /// What others can change.
         place: PathBuf,
     },
-    /// The engine does not see a path of this process.
     #[error("{kind} does not see {path}, which is there for sandboxctl")]
     Unseen {
         kind: EngineKind,
         /// The path, as the engine received it.
         path: String,
     },
-    /// It cannot set a limit.
     #[error("{kind} cannot set this limit: {message}")]
     Limit { kind: EngineKind, message: String },
     /// The image is there, but not for this platform.
@@ -88,43 +77,28 @@ pub enum EngineError {
         /// Why none could be fetched, where that was tried.
         unfetched: Option<String>,
     },
-    /// The settings of Docker cannot be read.
     #[error("cannot determine which engine Docker's settings mean: {}: {source}", escape::path(path))]
     Settings { path: PathBuf, source: SettingsError },
-    /// It did not answer in time.
     #[error("{kind} has not answered within {waited:?}")]
     Timeout { kind: EngineKind, waited: Duration },
-    /// The image is not there.
     #[error("{kind} has no image {image}")]
     NoImage { kind: EngineKind, image: String },
-    /// The image could not be fetched.
     #[error("the image {image} cannot be fetched: {reason}")]
     Pull { image: String, reason: String },
     /// The image is for another processor, and nothing here emulates that.
     #[error("the image {image} is for {has}, and this machine runs {runs}")]
-    Architecture {
-        image: String,
-        /// What it is for.
-        has: String,
-        /// What can be run here.
-        runs: String,
-    },
-    /// There is a container of this name already.
+    Architecture { image: String, has: String, runs: String },
     #[error("a container named \"{name}\" is there already")]
     NameInUse { name: String },
-    /// There is no space left.
     #[error("{kind} has no space left: {message}")]
     DiskFull { kind: EngineKind, message: String },
-    /// Its runtime is not there.
     #[error("{kind} cannot use this runtime: {message}")]
     Runtime { kind: EngineKind, message: String },
-    /// Its answer is not what it should be.
     #[error("{kind}: {what} cannot be read: {source}")]
     Answer { kind: EngineKind, what: String, source: serde_json::Error },
     /// It refused, in words of its own.
     #[error("{kind}: {message}")]
     Refused { kind: EngineKind, cause: Option<FailureCause>, message: String },
-    /// Its command could not be run.
     #[error("cannot run `{kind}`: {source}")]
     Call { kind: EngineKind, source: io::Error },
 }
@@ -132,13 +106,10 @@ pub enum EngineError {
 /// What is wrong with Docker's settings.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The agent could change them.
     #[error("it lies in {}, which the sandbox may write to", escape::path(.0))]
     Writable(PathBuf),
-    /// There is no such address.
     #[error("\"{0}\" is no address; expected such as unix:///var/run/docker.sock")]
     Address(String),
-    /// A context cannot be read.
     #[error("context \"{context}\" cannot be read: {source}")]
     Context { context: String, source: io::Error },
     /// A file does not have its form. What the parser says may have what stands there in it.

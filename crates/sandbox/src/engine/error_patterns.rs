@@ -8,11 +8,9 @@ use tracing::debug;
 /// What an engine, or buildx, gives as the cause of a failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FailureCause {
-    /// There is no space left.
     DiskFull,
     /// The engine does not see a path. The value is the path.
     Unseen,
-    /// A limit cannot be set.
     Limit,
     /// There is a container of this name. The value is the name.
     NameInUse,
@@ -20,7 +18,6 @@ pub enum FailureCause {
     Runtime,
     /// There is no such image, or none for the platform.
     NoImage,
-    /// There is no such container.
     NoContainer,
     /// The container is just being removed.
     BeingRemoved,
@@ -30,7 +27,6 @@ pub enum FailureCause {
     Unreachable,
     /// A program is for a processor that nothing here emulates.
     Processor,
-    /// An image cannot be pushed.
     Push,
     /// An image cannot be fetched. The value is the image, and the rest says why.
     Fetch,
@@ -106,7 +102,6 @@ const TABLE: &[(&str, &str, FailureCause)] = &[
 /// A pattern that was found.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Match {
-    /// What it means.
     pub(crate) cause: FailureCause,
     /// What stands for the first `{}`; where there is none, what follows.
     pub(crate) value: String,

@@ -39,7 +39,6 @@ pub struct Image {
     pub id: ImageId,
     /// The processor it is for, as Docker names it.
     pub architecture: String,
-    /// What it sets for whoever is started from it.
     pub config: ImageConfig,
     /// What it says of itself besides. Podman hands that to the runtime.
     #[serde(default, deserialize_with = "or_none")]

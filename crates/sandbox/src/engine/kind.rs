@@ -10,9 +10,7 @@ pub(super) const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 /// Which engine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EngineKind {
-    /// Docker.
     Docker,
-    /// Podman.
     Podman,
 }
 

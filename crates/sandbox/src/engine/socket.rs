@@ -35,7 +35,6 @@ const MAX_LENGTH: usize = 8 << 20;
 /// Where an engine is.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Endpoint {
-    /// On this machine.
     Local(PathBuf),
     /// Elsewhere, by this address.
     Remote(String),

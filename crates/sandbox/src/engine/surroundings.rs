@@ -9,13 +9,10 @@ use crate::host::programs::Programs;
 /// What a caller has that leads to engines.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// Where programs are looked for, and how they are started.
     pub programs: Programs,
     /// The caller's working directory.
     pub directory: PathBuf,
-    /// `DOCKER_HOST`.
     pub docker_host: Option<OsString>,
-    /// `DOCKER_CONTEXT`.
     pub docker_context: Option<OsString>,
     /// The directory with Docker's settings: `DOCKER_CONFIG`, or `.docker` in the home directory.
     pub docker_config: PathBuf,

@@ -44,7 +44,6 @@ pub(crate) enum Excess {
 /// Whether more can come from a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Progress {
-    /// It is still open.
     Open,
     /// Everybody who could write to it is gone.
     Ended,

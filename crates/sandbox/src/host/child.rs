@@ -42,9 +42,7 @@ impl Group {
 /// Why nobody waits for a program any longer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Stop {
-    /// It has ended.
     Ended(ExitStatus),
-    /// Its time is over.
     TimedOut,
     /// The process that it is to end with has ended.
     Deserted,

@@ -29,7 +29,6 @@ pub(crate) const NOBODY: u32 = 65534;
 /// Why there is no id to be had.
 #[derive(Debug, thiserror::Error)]
 pub enum HostUidError {
-    /// The directory of locks cannot be used.
     #[error("{action} {path}: {source}")]
     Locks { action: &'static str, path: PathBuf, source: io::Error },
     /// Somebody else could take the locks away.
@@ -38,14 +37,12 @@ pub enum HostUidError {
          remove it and try again"
     )]
     Unsafe { path: PathBuf, owner: u32, mode: u32 },
-    /// Everything that was tried is held or named by a file of the host.
     #[error(
         "no free host user id between {} and {}; /etc/subuid, /etc/subgid, /etc/passwd and /etc/group name them \
          all, or other sandboxes hold them",
         WINDOW.start, WINDOW.end - 1
     )]
     Exhausted,
-    /// `SUDO_UID` or `SUDO_GID` is not the id of a user of this host.
     #[error("{variable} is `{value}`, which is no {what} of this host; unset it to act as root")]
     Sudo {
         variable: &'static str,

@@ -24,6 +24,8 @@ impl RecordedAgent {
         self.believed_by(Identity::own(), owner, || Free::on_this_host().ok())
     }
 
+    /// Does the same for `process`, with what `free` finds.
+    ///
     /// Whoever is not root has no more rights than they have, and records of root's are written by root alone. On the word of anybody else
     /// root takes nobody's rights but the owner's: under sudo the agent is the user behind it. Where that user's group is root's, the agent has
     /// an id that nobody has; one that is none is not believed, and then the owner has no group.

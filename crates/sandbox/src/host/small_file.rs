@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// To open a device may act on it, to open a pipe wakes its writer, to open a terminal takes it.
+    /// Matters because opening a device may act on it, opening a pipe wakes its writer, and opening a terminal takes it.
     #[test]
     fn what_is_no_regular_file_is_not_opened() {
         let top = tempfile::tempdir().unwrap();

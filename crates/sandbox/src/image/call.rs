@@ -34,7 +34,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Receives what a build reports.
 pub struct BuildProgress<'a> {
-    /// How buildx shows what it does.
     pub display: Display<'a>,
     /// This gets each line, without its end: which part of a build begins, and what buildx says where it draws nothing.
     pub on_line: &'a mut dyn FnMut(&str),

@@ -14,12 +14,10 @@ use crate::engine::csv::field;
 /// What is built.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BuildTarget<'a> {
-    /// The image itself.
     Image {
         /// For an own Dockerfile: where it finds the entrypoint.
         entrypoint: Option<&'a str>,
     },
-    /// The entrypoint alone.
     Entrypoint,
 }
 
@@ -37,7 +35,6 @@ pub(super) enum BuildOutput<'a> {
 pub enum Display<'a> {
     /// Drawn on this terminal, as buildx does by itself.
     Terminal(BorrowedFd<'a>),
-    /// Line by line.
     Lines,
 }
 

@@ -25,7 +25,6 @@ pub(super) struct Docker {
     program: PathBuf,
     programs: Programs,
     directory: PathBuf,
-    /// How its engine keeps images.
     pub(super) store: ImageStore,
 }
 

@@ -12,7 +12,6 @@ use crate::engine::error_patterns::FailureCause;
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Docker, or its engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The engine, which is not on this machine, does not answer.
@@ -21,7 +20,6 @@ pub enum BuildError {
     /// The engine, which is not on this machine, is not for this user.
     #[error("the docker engine on {address} is not for this user: {message}")]
     Forbidden { address: String, message: String },
-    /// Docker has no buildx.
     #[error("docker has no buildx, which builds images: {message}")]
     NoBuildx { message: String },
     /// A builder that was asked for cannot be used.
@@ -35,7 +33,6 @@ pub enum BuildError {
         /// What it cannot do; never empty.
         lacks: Vec<Lack>,
     },
-    /// A builder of our own could not be made.
     #[error(
         "the builder \"{builder}\" ({driver}) cannot do this: {}; and a builder that can could not be made: {source}",
         listed(lacks, ToString::to_string)
@@ -52,16 +49,12 @@ pub enum BuildError {
     /// An image that the build starts from cannot be fetched.
     #[error("the image {image} cannot be fetched: {message}")]
     Fetch { image: String, cause: Option<FailureCause>, message: String },
-    /// The image cannot be pushed.
     #[error("the image cannot be pushed: {message}")]
     Push { cause: Option<FailureCause>, message: String },
-    /// A program for another processor was run, and nothing here emulates that.
     #[error("a step runs programs for {platform}, and nothing here emulates that processor")]
     Emulator { platform: String },
-    /// There is no space left.
     #[error("there is no space left for the build: {message}")]
     DiskFull { message: String },
-    /// A step failed.
     #[error("{}", failed(step.as_deref(), message))]
     Step {
         /// The step, as the Dockerfile has it.
@@ -80,10 +73,8 @@ pub enum BuildError {
     /// The caller ended it.
     #[error("the build was ended by signal {0}")]
     Ended(i32),
-    /// A file cannot be read or written.
     #[error("{}: {source}", escape::path(path))]
     File { path: PathBuf, source: io::Error },
-    /// An answer cannot be understood.
     #[error("{what} cannot be understood: {source}")]
     Answer { what: &'static str, source: serde_json::Error },
 }
@@ -97,13 +88,10 @@ pub enum BuilderError {
     /// Buildx, or it itself, says why.
     #[error("{0}")]
     Refused(String),
-    /// It is not running.
     #[error("it does not run")]
     Stopped,
-    /// Something is not said of it.
     #[error("it has no {0}")]
     Incomplete(&'static str),
-    /// What it makes would stay in another engine.
     #[error("it is the engine of the context \"{context}\", and the image is for that of \"{wanted}\"")]
     Elsewhere { context: String, wanted: String },
 }
@@ -140,7 +128,6 @@ pub enum Lack {
     Emulator(Platform),
     /// Several platforms in one image.
     Platforms,
-    /// Attestations.
     Attestations,
     /// A cache outside.
     Cache,
@@ -169,10 +156,7 @@ pub enum Unfit {
     /// It has no entrypoint where it has to be.
     NoEntrypoint { path: String },
     /// It does not start the entrypoint.
-    Starts {
-        /// What it starts in its place.
-        instead: Vec<String>,
-    },
+    Starts { instead: Vec<String> },
     /// The entrypoint is no program that Linux executes.
     NoProgram { path: String },
     /// The entrypoint is for another processor.

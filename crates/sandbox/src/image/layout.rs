@@ -49,7 +49,6 @@ pub(super) struct OciImage {
     pub(super) os: String,
     #[serde(default)]
     pub(super) architecture: String,
-    /// How it is started.
     #[serde(default)]
     pub(super) config: OciConfig,
 }

@@ -41,7 +41,6 @@ pub(super) struct Foreground<'a, 'n> {
     pub(super) renew: Option<&'a SecretRenewer<'a>>,
     /// What others find it by.
     pub(super) named: &'a mut Attached<'n>,
-    /// How it has started, where its plan has a pool.
     pub(super) pool: Option<PoolStart>,
 }
 

@@ -87,7 +87,7 @@ pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = ExpectedMount> + '
     })
 }
 
-/// Layers without which PID 1 executes nothing.
+/// Returns the layers without which PID 1 executes nothing.
 fn required_inside(plan: &Plan) -> Vec<Layer> {
     required(plan).filter(|layer| is_seen_from_inside(*layer)).collect()
 }

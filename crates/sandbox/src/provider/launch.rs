@@ -24,7 +24,6 @@ pub struct Launch<'a> {
     pub plan: &'a Plan,
     /// Reads the values of the plan's secrets. Called once at most, and as late as can be.
     pub secrets: &'a mut secrets::SecretReader<'a>,
-    /// Where the standard streams lead.
     pub streams: Stdio,
     /// What the plan passes besides, by its numbers.
     pub passed: Vec<PassedDescriptor>,
@@ -47,7 +46,6 @@ pub struct Launch<'a> {
     pub children: Option<SidecarProgram<'a>>,
     /// Reads a secret of the egress proxy again; without it, each keeps its first value.
     pub renew: Option<&'a SecretRenewer<'a>>,
-    /// What leads to container engines.
     pub engines: &'a engine::surroundings::Surroundings,
     /// The process that everything is to end with.
     pub parent: Option<&'a Parent>,
@@ -61,7 +59,6 @@ pub struct Launch<'a> {
 #[derive(Clone, Copy)]
 pub struct StayLaunch<'a> {
     pub plan: StayPlan,
-    /// Where sandboxes that stay are kept.
     pub sandboxes: &'a Sandboxes,
     /// The sandbox of the same name that has ended, and whose place this one takes.
     pub replaces: Option<&'a RunId>,
@@ -85,7 +82,6 @@ impl StayLaunch<'_> {
 pub struct Fill<'a> {
     /// What they are made from: with a pool, and whatever command.
     pub plan: &'a Plan,
-    /// Who asks.
     pub caller: Identity,
     /// The caller's state directory.
     pub state: &'a Path,
@@ -93,7 +89,6 @@ pub struct Fill<'a> {
     pub own: &'a Path,
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
-    /// What leads to container engines.
     pub engines: &'a engine::surroundings::Surroundings,
     /// How often the pool had been drained when this was asked for: where it has been since, nothing is made. `None` makes them in any case.
     pub drains: Option<u64>,

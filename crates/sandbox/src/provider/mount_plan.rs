@@ -313,14 +313,14 @@ mod tests {
 
     use super::*;
 
-    /// Otherwise the rules would not know that these files are the sandbox's own.
+    /// Checks that the rules know that these files are the sandbox's own.
     #[test]
     fn the_rules_list_every_file_of_etc_that_is_made() {
         let made = etc(Ids { uid: 1000, gid: 1000 }).map(|(name, _)| format!("/etc/{name}"));
         assert_eq!(made.as_slice(), OWN_ETC);
     }
 
-    /// Otherwise root would report of any path whether it is there: the shared directory may be a link by now.
+    /// Checks that root does not report of any path whether it is there: the shared directory may be a link by now.
     #[test]
     fn the_path_of_an_open_tree_is_not_looked_at_again() {
         let top = tempfile::tempdir().unwrap();

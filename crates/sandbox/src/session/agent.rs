@@ -13,9 +13,7 @@ use crate::session::streams::Owner;
 pub(crate) struct Agent {
     /// How PID 1 becomes that user.
     pub(crate) identity: AgentIdentity,
-    /// The user id on the host.
     pub(crate) uid: u32,
-    /// The group id on the host.
     pub(crate) gid: u32,
     /// Whether no user of this host has that id, so that files have to be mapped to their owners.
     pub(crate) is_unallocated: bool,

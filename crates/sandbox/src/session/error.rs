@@ -15,19 +15,14 @@ use crate::state::sandboxes::SandboxError;
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The container engine did not do it.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The value of a secret cannot be had.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// A sandbox that stays cannot be made or used.
     #[error(transparent)]
     Sandbox(SandboxError),
-    /// A required layer cannot be enforced here.
     #[error("layer {layer} is required and cannot be enforced: {reason}")]
     Layer { layer: Layer, reason: String, remedy: String },
-    /// A step of the set-up failed.
     #[error("{step}: {source}")]
     Step {
         step: String,

@@ -74,7 +74,6 @@ pub struct Outcome {
     pub oom_killed: Option<bool>,
     /// From the start of the agent to its end.
     pub duration: Duration,
-    /// How the sandbox has started, where its plan has a pool.
     pub pool: Option<PoolStart>,
 }
 
@@ -115,9 +114,7 @@ pub struct Output {
 /// What became of the agent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum End {
-    /// It ended by itself with this status.
     Exited(u8),
-    /// A signal ended it.
     Signaled(i32),
     /// It ran out of time and everything inside was killed.
     TimedOut(Duration),

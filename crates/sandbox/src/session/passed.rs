@@ -22,19 +22,15 @@ pub struct PassedDescriptor {
 /// Why a descriptor is not passed.
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
-    /// Standard streams are no question.
     #[error("descriptor {0} is a standard stream, and always passed")]
     Standard(u32),
-    /// One number is one descriptor.
     #[error("descriptor {0} is named twice")]
     Twice(u32),
-    /// There are bounds to everything.
     #[error("{0} descriptors are more than the {MOST} that can be passed")]
     Many(usize),
     /// A number beyond the limit of open files (`RLIMIT_NOFILE`), here or inside.
     #[error("descriptor {number} is too high: the limit of open files is {limit}")]
     High { number: u32, limit: u64 },
-    /// The caller has not left it open.
     #[error("descriptor {0} is not open")]
     Closed(u32),
     /// It would hand over more than a stream.
@@ -46,12 +42,10 @@ pub enum PassError {
          streams are relayed from and to one"
     )]
     Terminal(u32),
-    /// It was opened with `O_PATH`.
     #[error(
         "descriptor {0}: it was opened as a path alone (O_PATH), and nothing can be read or written there"
     )]
     Path(u32),
-    /// The system has refused to duplicate it.
     #[error("descriptor {number}: {source}")]
     System { number: u32, source: io::Error },
 }

@@ -258,7 +258,7 @@ impl Streams {
         Ok(Some(OwnTerminal { pair, numbers, first }))
     }
 
-    /// Rows and columns of the caller's terminal.
+    /// Returns the rows and columns of the caller's terminal.
     pub(crate) fn size(&self) -> Option<(u16, u16)> {
         let size = rustix::termios::tcgetwinsize(self.ends()?.output).ok()?;
         Some((size.ws_row, size.ws_col))

@@ -51,7 +51,6 @@ pub(crate) struct Ended {
     /// The namespaces of PID 1.
     pub(crate) namespaces: BTreeMap<String, u64>,
     pub(crate) output: Option<Output>,
-    /// What the command was short of.
     pub(crate) shortages: Vec<Shortage>,
     /// What it has used, where somebody inside has counted.
     pub(crate) usage: Option<Usage>,
@@ -96,7 +95,6 @@ pub(crate) struct Watch<'a> {
     pub(crate) sockets: Option<(&'a [Socket], Identity)>,
     /// Starts the process that starts children, with the socket for it; `None` where there are none.
     pub(crate) children: Option<&'a mut dyn FnMut(OwnedFd) -> Result<(), StartError>>,
-    /// The egress proxy, where there is one.
     pub(crate) egress: Option<&'a mut EgressProxy>,
     /// Whether anybody is left who waits for it.
     pub(crate) attendance: Attendance<'a>,

@@ -57,12 +57,10 @@ enum Stage {
 /// Why nothing can be done with a job.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// There is none.
     #[error(
         "there is no job {0}: it was never started, or its end was reported already; `shell_list` lists those that there are"
     )]
     NotFound(u64),
-    /// There are too many.
     #[error(
         "there are {MOST} jobs already, which is the most; kill one, or fetch the rest of one that has ended"
     )]
@@ -70,7 +68,6 @@ pub enum JobError {
     /// Whoever has asked does not want to know any more.
     #[error("cancelled; nothing was fetched")]
     Cancelled,
-    /// Their session has ended.
     #[error("the session has ended, and no job can be started in it any more")]
     Ended,
     #[error(transparent)]
@@ -87,7 +84,6 @@ pub struct JobReport {
     pub stderr: ShellText,
     /// How it has ended; `None` while it runs.
     pub end: Option<ShellEnd>,
-    /// Whether there is more to fetch.
     pub has_more: bool,
     pub duration: Duration,
     /// That the policy has made it fail, where that is certain.

@@ -124,7 +124,6 @@ enum Failure {
     WriteDenied,
     /// It may not do what is not known.
     Denied,
-    /// It is not there.
     Absent,
 }
 

@@ -14,7 +14,6 @@ pub struct ShellText {
     pub base64: Option<String>,
     /// How many bytes were written in all.
     pub total: u64,
-    /// Whether there was more than this.
     pub is_truncated: bool,
 }
 

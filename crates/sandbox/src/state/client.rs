@@ -18,7 +18,6 @@ pub struct ProcessError {
 /// A process, distinguished from every later one that gets its number.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Client {
-    /// Its number.
     pub pid: u32,
     /// When it started, in clock ticks since the machine did: field 22 of `/proc/<pid>/stat`, see proc(5).
     pub start_time: u64,
@@ -98,7 +97,7 @@ fn namespace(kind: &str) -> io::Result<u64> {
     Ok(rustix::fs::stat(format!("/proc/self/ns/{kind}"))?.st_ino)
 }
 
-/// Kernels before 5.6 have one time for all.
+/// Returns the number of the time namespace; 0 on kernels before 5.6, which have one time for all.
 fn time_namespace() -> u64 {
     namespace("time").unwrap_or_default()
 }

@@ -22,28 +22,15 @@ mod sockets;
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// It belongs to somebody else.
     #[error(
         "state directory {path} belongs to uid {found}, and only uid {expected} may own it; \
          name another directory or remove this one"
     )]
-    Owner {
-        path: PathBuf,
-        found: u32,
-        /// Who must own it.
-        expected: u32,
-    },
-    /// Others can write to it.
+    Owner { path: PathBuf, found: u32, expected: u32 },
     #[error("state directory {path} can be written by others (mode {mode:04o}); run `chmod go-w {path}`")]
     Writable { path: PathBuf, mode: u32 },
-    /// A file or directory in it could not be used.
     #[error("{action} {path}: {source}")]
-    File {
-        action: &'static str,
-        /// With which file.
-        path: PathBuf,
-        source: io::Error,
-    },
+    File { action: &'static str, path: PathBuf, source: io::Error },
 }
 
 /// A directory of mode 0700 that belongs to one user.

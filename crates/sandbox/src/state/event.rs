@@ -12,7 +12,6 @@ use crate::state::record::RunId;
 pub struct SandboxEvent {
     /// When, in milliseconds since 1970.
     pub time_ms: u64,
-    /// The name of the sandbox.
     pub sandbox: String,
     /// Its id: one that is started again has another.
     pub id: RunId,
@@ -25,11 +24,9 @@ pub struct SandboxEvent {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
-    /// It was made.
     Create,
     /// It was made again after its end.
     Start,
-    /// A command was started in it.
     ExecStart {
         /// What names the command in [`EventKind::ExecEnd`].
         exec_id: RunId,
@@ -42,7 +39,6 @@ pub enum EventKind {
     },
     /// A child that its agent has started has ended.
     Child {
-        /// The name of the child.
         child: String,
         /// `None` where its end was not seen.
         exit_code: Option<u8>,
@@ -57,7 +53,6 @@ pub enum EventKind {
     Stop,
     /// It has ended.
     Die(DeathCause),
-    /// It was removed.
     Remove,
 }
 

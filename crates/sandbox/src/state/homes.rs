@@ -27,22 +27,18 @@ use crate::state::directory::{StateDir, StateError};
 /// Why a home directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
-    /// There is none of this name.
     #[error("there is no home directory {name:?}")]
     Missing { name: String },
     /// A sandbox has it, or somebody removes or copies it.
     #[error("home directory {name:?} is in use")]
     InUse { name: String },
-    /// Something lies where a shared directory is to be mounted.
     #[error(
         "{} in home directory {name:?} is no {wanted}, so nothing can be mounted on it: {source}",
         escape::path(.path)
     )]
     MountPoint { name: String, path: PathBuf, wanted: &'static str, source: io::Error },
-    /// What is in it cannot be read, made or removed.
     #[error("{action} home directory {name:?}: {source}")]
     Files { action: &'static str, name: String, source: io::Error },
-    /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
 }

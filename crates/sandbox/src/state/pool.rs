@@ -60,7 +60,6 @@ pub struct WarmRecord {
     /// When it was made, in seconds since 1970.
     pub created: u64,
     pub provider: Provider,
-    /// The image that it is of.
     pub image: String,
     /// Who may take it: whose own has the same.
     pub(crate) key: PoolKey,

@@ -18,10 +18,8 @@ pub(crate) mod unread;
 /// Why records cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The kernel does not say what a record needs of this process.
     #[error(transparent)]
     Process(#[from] ProcessError),
 }
@@ -29,7 +27,6 @@ pub enum RecordError {
 /// What one run leaves behind if its client is killed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Record {
-    /// The form of the record.
     pub version: RecordVersion,
     /// The run. Unique, and the name of the record's file.
     pub id: RunId,
@@ -43,14 +40,12 @@ pub struct Record {
     pub protect: Protect,
     /// Control groups that were made for the run.
     pub cgroups: Vec<PathBuf>,
-    /// The engine that has a container of the run.
     pub placed: Option<Placed>,
 }
 
 /// Where the container of a run is.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Placed {
-    /// The command of the engine.
     pub engine: String,
     /// The socket that it answers on, if it has one.
     pub socket: Option<String>,
@@ -61,10 +56,8 @@ pub struct Placed {
 /// A writable boundary of a run.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Remembered {
-    /// The directory on the host.
     #[serde(with = "policy::text::json_bytes::path")]
     pub host: PathBuf,
-    /// What was in it.
     pub baseline: Baseline,
     /// Patterns of what the agent does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -81,7 +74,6 @@ pub struct Remembered {
 /// Something that could not be moved aside.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Stuck {
-    /// What was found against it.
     pub finding: Finding,
     /// Which file it was. Another one at its place is somebody else's.
     pub file_id: FileId,

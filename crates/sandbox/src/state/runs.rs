@@ -87,9 +87,7 @@ impl LivingRuns {
 pub struct Swept {
     /// The records whose clients are dead.
     pub dead: Vec<Record>,
-    /// The runs whose clients live.
     pub(crate) living: LivingRuns,
-    /// What cannot be read.
     pub(crate) unread: Vec<UnreadRecord>,
     /// The copies whose clients are dead.
     pub(crate) copies: Vec<CopyRecord>,

@@ -74,7 +74,6 @@ pub struct SandboxRecord {
     pub owner: u32,
     /// When it was made, in seconds since 1970.
     pub created: u64,
-    /// What it was made from.
     pub plan: Plan,
     pub stay: StayPlan,
     /// The variables of its image, as `NAME=value`.
@@ -135,7 +134,6 @@ pub struct StartedRecord {
     /// PID 1, as the process that made the sandbox saw it.
     pub pid: Option<i32>,
     pub report: Report,
-    /// How it has started, where its plan has a pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolStart>,
 }

@@ -30,7 +30,6 @@ const MAX_SIZE: u64 = 1 << 20;
 /// Why a file cannot be used, or trust not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// The file belongs to somebody who is neither the caller nor root.
     #[error(
         "{path} belongs to uid {owner}; only files of your own (uid {caller}) or of root are used; \
          copy it, read it, and use the copy"
@@ -41,18 +40,14 @@ pub enum TrustError {
         "{path} can be written by others than root; take that away (`setfacl -b`, `chmod go-w`), or call without sudo as its owner"
     )]
     Shared { path: PathBuf },
-    /// It is not a regular file, or too large.
     #[error("{path} is {what}; a configuration is a regular file of at most {} bytes", MAX_SIZE)]
     NotConfiguration { path: PathBuf, what: &'static str },
-    /// It cannot be read.
     #[error("read {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
-    /// The store of trusted files is damaged.
     #[error(
         "the store of trusted files cannot be read: {source}; remove {name} in the state directory and trust again"
     )]
     Damaged { name: &'static str, source: serde_json::Error },
-    /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
 }
@@ -119,7 +114,6 @@ pub struct Store(StateDir);
 /// Where a search for a project's file has ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SearchEnd {
-    /// At this file.
     File(PathBuf),
     /// After this directory, which is a repository without one.
     Repository(PathBuf),

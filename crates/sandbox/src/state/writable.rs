@@ -208,7 +208,6 @@ impl Author {
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsafe {
-    /// An agent could have written or chosen it.
     #[error("it lies in {}, which the sandbox may write to; keep it somewhere else", escape::path(.0))]
     Writable(PathBuf),
     /// An agent could have put a link there, to any file of the user's.
@@ -220,7 +219,6 @@ pub enum Unsafe {
     /// Reading it may never end.
     #[error("not a regular file")]
     NotAFile,
-    /// The system refused.
     #[error(transparent)]
     Read(#[from] io::Error),
 }

@@ -24,7 +24,6 @@ pub const ATTACHMENTS: &str = "/tmp/attachments";
 /// A file that was read to be handed over.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// What it is called.
     name: OsString,
     bytes: Vec<u8>,
 }

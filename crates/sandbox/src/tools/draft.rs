@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(put(directory.path(), "0", b"y", None), Put::Changed, "it is there already");
     }
 
-    /// Some file systems have no files without a name, and others exchange none.
+    /// Covers file systems that have no files without a name, and those that exchange none.
     #[test]
     fn a_draft_with_a_name_comes_into_place_and_leaves_none() {
         let directory = tempfile::tempdir().unwrap();

@@ -40,10 +40,8 @@ pub enum ToolError {
     /// The system refuses it, as it would refuse it to a command.
     #[error("cannot {access} `{path}`: {source}")]
     System { access: Act, path: String, source: io::Error },
-    /// The file was changed by somebody else meanwhile.
     #[error("cannot write `{path}`: it was changed meanwhile, and nothing was written; read it again")]
     Changed { path: String },
-    /// This process cannot act for the agent.
     #[error("cannot act with the rights of the agent: {0}")]
     Acting(io::Error),
 }

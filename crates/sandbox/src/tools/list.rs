@@ -33,7 +33,6 @@ pub struct ListOptions {
     pub bounds: Bounds,
     /// How many entries are returned at most: the first ones, in their order.
     pub max_entries: usize,
-    /// What ends the call early.
     pub cancel: Option<Cancel>,
 }
 

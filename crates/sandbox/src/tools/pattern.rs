@@ -57,7 +57,6 @@ impl Glob {
 pub enum Case {
     #[default]
     Exact,
-    /// Upper and lower case are the same.
     Ignored,
 }
 

@@ -18,11 +18,9 @@ const MAX_WAITING: usize = 32 << 20;
 /// How far a walk goes at most.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
-    /// How many entries it visits.
     pub entries: usize,
     /// How many directories deep it goes; 1 is what is in the first one.
     pub depth: usize,
-    /// How long it takes.
     pub time: Duration,
 }
 
@@ -40,7 +38,6 @@ pub enum Stopped {
     Entries,
     /// There are directories deeper than it goes. Everything else was visited.
     Depth,
-    /// Its time was over.
     Time,
     /// It has found as much as it may.
     Found,

@@ -47,10 +47,8 @@ pub struct SearchOptions {
     pub bounds: Bounds,
     /// How many lines before and after each match are returned.
     pub context: usize,
-    /// How many matches are returned at most.
     pub max_matches: usize,
     pub max_line_bytes: usize,
-    /// What ends the call early.
     pub cancel: Option<Cancel>,
 }
 

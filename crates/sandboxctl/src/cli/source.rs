@@ -27,7 +27,6 @@ pub(crate) struct ConfigSource {
 /// Which content of the file is trusted for one call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Trusted {
-    /// Whatever it is.
     Any,
     /// The one with this hash, in the form `sha256:` and hexadecimal digits.
     Hash(String),

@@ -66,7 +66,6 @@ pub(super) struct Start<'a> {
     pub(super) passed: Vec<PassedDescriptor>,
     pub(super) parent: Option<&'a Parent>,
     pub(super) asker: Option<&'a Asker>,
-    /// How the sandbox is to stay, if it is.
     pub(super) stay: Option<Stay>,
 }
 

@@ -20,7 +20,7 @@ use crate::exit_code::ExitCode;
 use crate::load::{self, Loaded};
 use crate::ui::Ui;
 
-/// `create`: makes a sandbox that waits for commands.
+/// Makes a sandbox that waits for commands.
 pub(crate) fn create(ui: &Ui, context: Context, args: &CreateArgs) -> Result<ExitCode, CommandError> {
     let loaded = load::plan(ui, &context, &args.request, Vec::new(), &mut |_| ())?;
     if args.reuse {

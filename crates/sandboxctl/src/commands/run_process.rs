@@ -34,7 +34,6 @@ pub(super) struct Ended {
 pub(super) enum RunEnvironment<'a> {
     /// That of this process.
     Ours,
-    /// These variables alone.
     Only(&'a [(OsString, OsString)]),
 }
 

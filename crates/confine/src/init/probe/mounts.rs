@@ -27,15 +27,12 @@ struct EngineMount {
 enum FsTypes {
     /// Whatever the engine keeps its files in.
     Any,
-    /// One of these.
     Of(&'static [&'static [u8]]),
 }
 
 /// Which part of a file system is mounted.
 enum MountedPart {
-    /// Whatever is.
     Any,
-    /// All of it.
     Whole,
     /// What is called so in there.
     Named(&'static str),

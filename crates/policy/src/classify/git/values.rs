@@ -18,7 +18,6 @@ pub(super) enum Values {
     True,
     /// A truth value, a number, a date, a colour, or words of git's own.
     Word,
-    /// One of these.
     OneOf(&'static [&'static str]),
     /// A name, as of a branch or a remote.
     Name,

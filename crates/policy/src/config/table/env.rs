@@ -16,7 +16,6 @@ pub struct EnvTable {
     pub pass: List<Name>,
     /// Variables that enter besides those, one by one, as flags ask for them.
     pub also_pass: BTreeMap<Name, Location>,
-    /// Variables that are set inside.
     pub set: BTreeMap<Name, Located<OsString>>,
     /// Variables that are not there, whoever else would set them.
     pub unset: BTreeMap<Name, Location>,

@@ -80,7 +80,6 @@ fn replaced(
 struct Relation {
     /// Whether the project's file has one of the same name as the user's, whose settings do not hold any more then.
     has_lost: bool,
-    /// Whether both are the same directory.
     is_same: bool,
 }
 

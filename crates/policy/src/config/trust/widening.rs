@@ -37,7 +37,6 @@ pub struct ResolvedPath {
 /// One thing that a file would widen.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Widening {
-    /// The key that does it.
     pub key: String,
     pub location: Location,
     /// What it widens, as a sentence without a full stop. Two widenings are the same if their sentences are: a path with
@@ -45,7 +44,6 @@ pub struct Widening {
     pub what: String,
     /// Where its path leads, if links lead it elsewhere.
     pub leads_to: Option<PathBuf>,
-    /// When it does so.
     pub applies: Applies,
 }
 

@@ -17,7 +17,6 @@ pub(crate) enum ContentRule {
     Exists,
     /// A shell runs it when it starts.
     StartUp,
-    /// A configuration of git.
     GitConfig,
     /// What git knows of submodules.
     GitModules,
@@ -48,7 +47,6 @@ pub(crate) enum ContentRule {
     BuildServer,
     /// How each file is compiled.
     CompileCommands,
-    /// Settings of clangd.
     Clangd,
     /// Options of compilers, one on each line.
     CompileFlags,
@@ -83,7 +81,6 @@ pub enum FileFormat {
     Git,
     /// JSON, with comments and trailing commas.
     Json,
-    /// TOML.
     Toml,
     /// YAML, one mapping without anything unusual at its top.
     Yaml,

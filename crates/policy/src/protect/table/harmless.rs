@@ -31,7 +31,6 @@ pub(crate) enum ValueType {
     Pattern,
     /// Text that is only shown to people and models, or that only withholds something.
     Text,
-    /// This and nothing else.
     Is(&'static str),
     /// A plain word that begins so.
     Begins(&'static str),

@@ -136,7 +136,7 @@ fn fits(known: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Otherwise two tables would contradict each other.
+    /// Checks that two tables do not contradict each other.
     #[test]
     fn no_name_is_that_of_a_protected_path() {
         for path in crate::protect::table::built_in() {

@@ -20,7 +20,6 @@ pub const PRESET: &str = "preset:";
 pub enum Host {
     /// A DNS name: labels of letters, digits, `-` and `_`.
     Name(String),
-    /// An address.
     Address(IpAddr),
 }
 
@@ -31,17 +30,14 @@ pub enum Host {
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum HostPattern {
-    /// This host.
     Exact {
         host: Host,
-        /// The port, if it is about one.
         port: Option<u16>,
     },
     /// Every name below this one.
     Below {
         /// What comes after `*.`, canonical.
         suffix: String,
-        /// The port, if it is about one.
         port: Option<u16>,
     },
 }
@@ -50,7 +46,6 @@ pub enum HostPattern {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// There is nothing.
     #[error("an empty host; expected a name such as `api.example.org` or an address")]
     Empty,
     /// A character that no host has, NUL and other control characters among them.
@@ -66,7 +61,6 @@ pub enum HostError {
         "`{given}` is more than a host; write only the host and an optional port, such as `api.example.org:443`"
     )]
     MoreThanHost { given: String },
-    /// An empty or overlong label or name, or a label that begins or ends with `-`.
     #[error(
         "`{given}` is not a host name; expected labels of 1 to 63 letters, digits, `-` or `_`, not beginning or ending with `-`, at most 253 characters in all"
     )]
@@ -76,28 +70,22 @@ pub enum HostError {
         "`{given}` ends in a number but is not an IPv4 address in the usual form; write it as four decimal numbers, such as `192.0.2.1`"
     )]
     NumericAddress { given: String },
-    /// Something between colons or brackets that is not an IPv6 address.
     #[error(
         "`{given}` is not an IPv6 address; expected one such as `2001:db8::1` without a zone, or `[2001:db8::1]:443` with a port"
     )]
     Ipv6 { given: String },
-    /// A port that is none.
     #[error("`{given}` has no port between 1 and 65535 after the colon; leave the colon out for every port")]
     Port { given: String },
-    /// A wildcard anywhere but as the whole first label.
     #[error(
         "`{given}` has a wildcard in the middle; only `*.` at the beginning is understood, such as `*.example.org`"
     )]
     Wildcard { given: String },
-    /// What is never allowed.
     #[error(
         "`{given}` is the address of a cloud's metadata service, which hands out the credentials of the machine; it is never allowed: give the credential that is needed in `[secrets]`"
     )]
     Metadata { given: String },
-    /// The name of no preset.
     #[error("`{given}` is no preset; after `preset:` comes one of {known}{meant}")]
     Preset { given: String, known: String, meant: String },
-    /// The name of a preset, without what makes it one.
     #[error(
         "`{given}` alone is the name of a preset: write `preset:{given}` where hosts are allowed, or with its port what is a host, such as `{given}:443`"
     )]
@@ -105,22 +93,18 @@ pub enum HostError {
     /// A preset where single hosts are named.
     #[error("`{given}` is a list of hosts to allow, each on one port; name the hosts themselves")]
     PresetHere { given: String },
-    /// Neither methods and a URL nor a host.
     #[error(
         "`{given}` is no rule about requests; expected methods, a space and a URL, such as `GET,HEAD http://example.org/pub/*`"
     )]
     Request { given: String },
-    /// Methods that are none, or that no request has which is forwarded.
     #[error(
         "`{given}` begins with no methods; expected some such as `GET,HEAD`, or `*` for every one; CONNECT and TRACE are never forwarded"
     )]
     Methods { given: String },
-    /// No path, or one that servers could read in two ways.
     #[error(
         "`{given}` has no path that every server reads alike; expected one such as `/pub/index.html`, `/pub/*` or `/*` for every one, without a query, `%`, `;`, `//` and `..`"
     )]
     Path { given: String },
-    /// A wildcard over a whole top-level domain, or over everything.
     #[error(
         "`{given}` is too wide; name at least two labels after `*.`, or set `[network] mode = \"open\"` to reach everything"
     )]

@@ -45,7 +45,6 @@ pub struct Baseline {
     pub(super) is_whole: bool,
     #[serde(default)]
     pub(super) indexes: Vec<Index>,
-    /// Names with a leading dot.
     #[serde(default)]
     pub(super) dotted: Vec<Dotted>,
     /// The paths of links, in order.
@@ -103,7 +102,6 @@ pub(crate) struct Content {
 /// What was at a path at the start, as far as it can be put back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Original<'a> {
-    /// A file.
     File(&'a Content),
     /// A link to this.
     Link(&'a Path),

@@ -76,7 +76,6 @@ pub(crate) struct Watched<'a> {
 /// Where a protected path leads out of the boundary.
 #[derive(Clone, Copy)]
 enum LeadsOut<'a> {
-    /// It does not.
     Nowhere,
     /// To this path of the host.
     To(&'a Path),

@@ -15,7 +15,6 @@ pub struct Finding {
     #[serde(with = "json_bytes::path")]
     pub path: PathBuf,
     pub reason: Reason,
-    /// Whether it is new.
     pub origin: FindingOrigin,
     /// Where it was moved to, relative to the boundary, if it was.
     #[serde(with = "json_bytes::optional_path")]

@@ -46,7 +46,6 @@ pub(crate) struct Index {
     /// Links at other paths, with the numbers of their contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     staged_links: Vec<(String, String)>,
-    /// Links out of the boundary, beneath which it lists files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     links_out: Vec<LinkOut>,
 }

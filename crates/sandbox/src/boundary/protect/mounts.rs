@@ -76,7 +76,6 @@ pub struct Mounts {
 /// Names with a leading dot in one work tree.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Dotted {
-    /// The work tree.
     #[serde(with = "policy::text::json_bytes::path")]
     pub tree: PathBuf,
     /// The names at its root, and `.config/` with what is in that.
@@ -126,16 +125,13 @@ pub struct ReadOnly {
     /// Its path as seen from its repository, with `.git` for wherever git keeps its data: how to classify it.
     pub seen_as: PathBuf,
     pub cause: Cause,
-    /// From where it was looked for.
     pub base: Base,
 }
 
 /// A file or directory within one that becomes read-only. Where the outer one is new, a repository in it is news of its own.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Nested {
-    /// The path of the outer one.
     pub outer: PathBuf,
-    /// The inner one.
     pub inner: ReadOnly,
 }
 
@@ -168,7 +164,6 @@ pub struct Link {
     /// Its path as seen from its repository.
     pub seen_as: PathBuf,
     pub cause: Cause,
-    /// From where it was looked for.
     pub base: Base,
 }
 
@@ -204,11 +199,8 @@ impl HiddenPath {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A symbolic link.
     Link,
     /// A socket, pipe or device.
     Special,

@@ -73,7 +73,6 @@ pub(crate) struct LinkOut {
 /// What an index holds for some paths.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Staged {
-    /// The work tree.
     pub(crate) tree: PathBuf,
     pub(crate) format: ObjectFormat,
     /// Paths in it, with the numbers of the contents.

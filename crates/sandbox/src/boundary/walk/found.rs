@@ -11,7 +11,6 @@ const EXAMPLES: usize = 5;
 /// What a walk found. Paths are relative to the boundary; the boundary itself is the empty path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Walk {
-    /// The boundary's root.
     pub root: FileId,
     /// Directories that git takes for repositories, the outer ones first. One that may be a bare repository beside its
     /// `.git` is here twice.
@@ -94,7 +93,6 @@ pub struct SetId {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Repository {
     pub path: PathBuf,
-    /// Where git keeps its data.
     pub git: Git,
 }
 

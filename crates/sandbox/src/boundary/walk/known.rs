@@ -66,7 +66,7 @@ pub(super) struct Learned {
     contents: Contents,
 }
 
-/// Until when a directory must have changed for the last time, to be remembered in a walk that begins now; `None` where nothing is.
+/// Returns until when a directory must have changed for the last time, to be remembered in a walk that begins now; `None` where nothing is.
 pub(super) fn horizon(root: impl AsFd) -> Option<(i64, u64)> {
     let kind = rustix::fs::fstatfs(root).ok()?.f_type;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;

@@ -19,7 +19,6 @@ pub struct Queries {
 /// Where in a text a terminal is.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Place {
-    /// Plain text.
     #[default]
     Text,
     /// After the first byte of a control character in UTF-8 (U+0080 to U+009F), or of another character.

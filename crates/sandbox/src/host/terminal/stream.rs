@@ -15,33 +15,25 @@ pub enum StreamKind {
     Terminal,
     /// A pipe, with or without a name.
     Pipe,
-    /// A socket.
     Socket,
-    /// A regular file.
     File,
-    /// `/dev/null`.
     Null,
-    /// `/dev/zero`.
     Zero,
-    /// `/dev/full`.
     Full,
 }
 
 /// Why a stream is not passed on.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// A directory leads to everything in it, and above.
     #[error(
         "it is a directory, from which everything on the host can be reached; a pipe, a file or /dev/null would be allowed"
     )]
     Directory,
-    /// A device other than null, zero and full.
     #[error(
         "it is the device {major}:{minor}; terminals, pipes, sockets, files, /dev/null, /dev/zero and /dev/full \
          are passed on; pass others through a pipe, such as `cat DEVICE | …`"
     )]
     Device { major: u32, minor: u32 },
-    /// A socket that belongs to the host's network, or could be connected to something else.
     #[error(
         "it is a socket that is not a connected Unix stream: a socket keeps the network of whoever made it, and \
          through this one the agent could leave its own; pass the bytes through a pipe"
@@ -56,7 +48,6 @@ pub enum StreamError {
     /// Something without a type, such as an event descriptor.
     #[error("it is neither a terminal nor a pipe, socket or file; redirect it to /dev/null")]
     Nameless,
-    /// It cannot be looked at.
     #[error("it cannot be examined: {0}")]
     Stat(#[source] io::Error),
 }

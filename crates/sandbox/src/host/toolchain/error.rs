@@ -9,7 +9,6 @@ use policy::text::escape;
 /// Why a toolchain is not shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolchainError {
-    /// The tool is not installed.
     #[error(
         "preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`{left_out}"
     )]
@@ -20,7 +19,6 @@ pub enum ToolchainError {
         /// Where nothing was looked for, in words.
         left_out: String,
     },
-    /// What was found is something else.
     #[error(
         "preset `{preset}`: `{}` does not lie in a toolchain, which has {expected}; name the directory it is installed in \
          as a path in `native.expose`", escape::path(.found)
@@ -49,10 +47,8 @@ pub enum ToolchainError {
          installed in as a path in `native.expose`", escape::path(.found)
     )]
     Shim { preset: &'static str, found: PathBuf },
-    /// The directory may not be shown.
     #[error("`{name}`: {refusal}; it would be shown read-only, and still is not")]
     Refused { name: String, refusal: Box<ShareRefusal> },
-    /// It cannot be looked at.
     #[error("`{name}`: cannot examine `{}`: {source}", escape::path(.path))]
     File { name: String, path: PathBuf, source: io::Error },
 }

@@ -80,7 +80,7 @@ fn is_rustup(program: &Path) -> bool {
         || program.parent().is_some_and(|bin| same(&bin.join("rustup")))
 }
 
-/// Toolchains that are links to somewhere else, as `rustup toolchain link` makes them.
+/// Shows toolchains that are links to somewhere else, as `rustup toolchain link` makes them.
 fn show_linked(
     toolchains: &Path,
     host: &HostContext<'_>,

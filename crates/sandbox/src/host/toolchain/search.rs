@@ -26,13 +26,10 @@ pub struct HostContext<'a> {
     pub caller: Caller<'a>,
     /// With whose rights is looked: under sudo, what its user cannot reach is not theirs to show.
     pub user: Identity,
-    /// The caller's home.
     pub home: &'a Path,
     /// Where the caller is: some version managers choose by directory.
     pub workdir: &'a Path,
-    /// The home that the agent will have.
     pub guest_home: &'a Path,
-    /// Where cargo will have crates from.
     pub crates: Crates,
 }
 
@@ -54,7 +51,6 @@ pub struct Toolchains {
     pub links: Vec<Link>,
     /// What goes in front of the agent's `PATH`.
     pub path: Vec<PathBuf>,
-    /// Variables that the tools need.
     pub env: Vec<Variable>,
 }
 

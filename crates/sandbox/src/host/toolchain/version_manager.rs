@@ -11,7 +11,6 @@ use crate::host::small_file;
 
 /// One version manager.
 pub(super) struct VersionManager {
-    /// The preset that it belongs to.
     pub(super) preset: &'static str,
     /// The variable that names its root.
     pub(super) root: &'static str,

@@ -119,7 +119,6 @@ pub(super) struct ContainerRequest<'a> {
     pub(super) client: Client,
     /// Seconds since 1970.
     pub(super) created: u64,
-    /// The directory of the rendezvous.
     pub(super) rendezvous: &'a Path,
     /// What is to be mounted over each boundary.
     pub(super) protected: &'a [Mounts],

@@ -29,7 +29,6 @@ pub(crate) struct ContainerUser {
     pub(crate) inside: (u32, u32),
     /// What is requested of the engine for user namespaces.
     pub(crate) namespace: Namespace,
-    /// What mounts the shared directories.
     pub(crate) mounter: Mounter,
 }
 

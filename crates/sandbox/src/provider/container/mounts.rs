@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::host::root_only::can_give_files_away;
 
-    /// Another process may have got the number of a PID 1 that was killed.
+    /// Covers that another process has got the number of a PID 1 that was killed.
     #[test]
     fn nothing_is_mounted_in_another_mount_namespace_than_that_of_the_container() {
         if !can_give_files_away() {

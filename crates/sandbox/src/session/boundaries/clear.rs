@@ -66,7 +66,6 @@ pub(crate) struct OtherRuns {
 }
 
 enum LeftIn {
-    /// In this directory.
     Host(PathBuf),
     /// In those of a record that cannot be read.
     UnreadRecord(UnreadRecord),
@@ -151,7 +150,6 @@ pub(crate) fn sweep(
 
 /// What is left of a boundary that was cleared up.
 struct Cleared {
-    /// What could not be moved.
     stuck: Vec<Stuck>,
     /// Whether all of it was searched.
     is_whole: bool,

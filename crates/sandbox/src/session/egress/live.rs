@@ -23,16 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Why a proxy was not reached, or has refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// There is none.
     #[error("no sandbox named \"{}\" of yours runs with an allow-list of hosts", .0.escape_debug())]
     NotFound(String),
-    /// There is more than one.
     #[error("{count} sandboxes named \"{name}\" of yours run")]
     Several { name: String, count: usize },
     /// It has refused, and nothing has changed.
     #[error("{0}")]
     Refused(String),
-    /// It did not answer.
     #[error("the egress proxy does not answer: {0}")]
     Lost(#[from] io::Error),
     #[error(transparent)]

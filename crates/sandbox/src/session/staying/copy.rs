@@ -31,9 +31,7 @@ const EPIPE: i32 = Errno::PIPE.raw_os_error();
 
 /// Where something is copied from, or to.
 pub enum CopyPlace<'a> {
-    /// A path in a sandbox.
     Sandbox(&'a StayingSandbox, &'a Path),
-    /// A path of the host.
     Host(&'a Path),
 }
 
@@ -48,16 +46,13 @@ pub enum CopyError {
     /// Something inside cannot be read or written.
     #[error("{sandbox}:{}: {message}", policy::text::escape::path(path))]
     Inside { sandbox: String, path: PathBuf, errno: Option<i32>, message: String },
-    /// Neither is in a sandbox.
     #[error("neither of the two is in a sandbox")]
     NoSandbox,
     /// The caller's stream cannot be read or written.
     #[error("{0}")]
     Stream(io::Error),
-    /// This process cannot act for the caller.
     #[error("cannot act with the rights of the caller: {0}")]
     Acting(io::Error),
-    /// What the copy would leave behind cannot be recorded.
     #[error("cannot record the copy: {0}")]
     Record(#[from] RecordError),
 }

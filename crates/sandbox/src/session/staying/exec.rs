@@ -40,11 +40,9 @@ pub struct StayingExec<'a> {
     pub variables: Vec<EnvEntry>,
     /// Reads the values of the plan's secrets. Called once at most.
     pub secrets: &'a mut SecretReader<'a>,
-    /// Where the standard streams lead.
     pub streams: Stdio,
     /// What the caller has left open for the command: the numbers of the plan.
     pub passed: Vec<PassedDescriptor>,
-    /// What becomes of the command without this process.
     pub attachment: Attachment,
     /// Notified of what happens while the command runs.
     pub notice: &'a mut dyn FnMut(Notice),

@@ -11,7 +11,6 @@ use crate::state::sandboxes::StayingSandbox;
 /// A command that the journal says to have started. Dropped, it has ended, and nobody knows how.
 pub(super) struct ExecRecording {
     journal: Journal,
-    /// Its start.
     start: SandboxEvent,
     exec_id: RunId,
     is_over: bool,

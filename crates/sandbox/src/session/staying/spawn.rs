@@ -123,9 +123,7 @@ impl Command {
 pub struct RunningCommand {
     /// What it reads, until this is dropped.
     pub stdin: Option<File>,
-    /// What it writes.
     pub stdout: Option<File>,
-    /// What it writes of errors.
     pub stderr: Option<File>,
     /// The most that is kept of each stream.
     limit: Bytes,

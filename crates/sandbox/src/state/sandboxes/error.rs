@@ -15,31 +15,23 @@ pub const BE_UNPAUSED: &str = "be unpaused";
 pub enum SandboxError {
     #[error(transparent)]
     State(#[from] StateError),
-    /// There is none.
     #[error("there is no sandbox named \"{}\" of yours", .0.escape_debug())]
     NotFound(String),
-    /// The name is taken.
     #[error("there is a sandbox named \"{name}\" already, and it is {}", phase_word(*phase))]
     NameInUse { name: String, phase: Phase, attachment: Attachment },
-    /// It is not in a state in which that can be done.
     #[error("sandbox \"{name}\" is {}, and cannot {action}", phase_word(*phase))]
     Phase { name: String, phase: Phase, action: &'static str },
     /// Its record is of another version of this program, or is damaged.
     #[error("the record of sandbox {id} cannot be read: {reason}")]
     Unreadable { id: String, reason: String },
-    /// Its record cannot be read, and it lives.
     #[error("sandbox {0} is not removed: its record cannot be read, and it is alive")]
     UnreadableLives(String),
-    /// A sandbox has the name that lives, and whose record cannot be read.
     #[error("sandbox {id} has the name \"{name}\" and is alive, and its record cannot be read")]
     NameHeld { name: String, id: String },
-    /// PID 1 does not answer.
     #[error("PID 1 of sandbox \"{name}\" does not answer: {source}")]
     Unreachable { name: String, source: io::Error },
-    /// It has no room for another process.
     #[error("the sandbox has no room for another process: {0}")]
     Full(io::Error),
-    /// A log cannot be read.
     #[error("cannot read the log of sandbox \"{name}\": {source}")]
     Log { name: String, source: io::Error },
 }

@@ -200,7 +200,6 @@ impl Answer {
 enum Shown {
     /// Nothing that wants an answer.
     Nothing,
-    /// The question with this number.
     Question(u64),
     /// That nobody waits any more. Whoever typed an answer to that question has not read the next one.
     Withdrawn,
