@@ -26,6 +26,14 @@ impl Deadline {
         })
     }
 
+    /// Returns a deadline that leaves a third of the time which is left for something else.
+    #[must_use]
+    pub fn leaving_a_third(self) -> Self {
+        let Some(at) = self.0 else { return self };
+        let now = Instant::now();
+        Self(now.checked_add(at.saturating_duration_since(now) * 2 / 3))
+    }
+
     /// Returns whether it has passed. This costs some 30 ns, which is little beside any system call on a file.
     pub fn is_over(self) -> bool {
         self.0.is_some_and(|at| Instant::now() >= at)
@@ -42,5 +50,8 @@ mod tests {
         assert!(!Deadline::after(Duration::from_secs(1000)).is_over());
         assert!(!Deadline::after(Duration::MAX).is_over());
         assert!(!Deadline::NEVER.is_over());
+        let before = Deadline::after(Duration::from_secs(300)).leaving_a_third();
+        assert!(before.left().is_some_and(|left| (190..=200).contains(&left.tv_sec)));
+        assert!(Deadline::NEVER.leaving_a_third().left().is_none());
     }
 }

@@ -336,10 +336,13 @@ impl<'a> Boundaries<'a> {
         let mut detected = Vec::new();
         let mut coverage = Coverage::default();
         let mut remaining = Vec::new();
-        for WritableBoundary { boundary, root, remembered, known, .. } in &self.writable {
+        for (number, writable) in self.writable.iter().enumerate() {
+            let WritableBoundary { boundary, root, remembered, known, .. } = writable;
             let here = |path: PathBuf| boundary.guest.join(path);
-            let cleared =
-                root.enter().and_then(|root| clear_up(&root, remembered, &self.rules, known, notice));
+            let replaced = self.guard.replaced(number, writable);
+            let cleared = root
+                .enter()
+                .and_then(|root| clear_up(&root, remembered, &self.rules, known, replaced, notice));
             match cleared {
                 Ok((scan, stuck)) => {
                     coverage.add(boundary, &scan.walk, &scan.mounts);

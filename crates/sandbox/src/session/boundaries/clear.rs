@@ -195,7 +195,7 @@ fn clear_up_later(
         }
         // What could not be searched was reported. Every command would take as long for it, and take what the user has made since for the
         // agent's: the next run searches it, with its own.
-        None => match clear_up(&root, remembered, by, &Known::default(), notice) {
+        None => match clear_up(&root, remembered, by, &Known::default(), Vec::new(), notice) {
             Ok((scan, stuck)) => (scan.findings, stuck, scan.is_whole),
             Err(_) => return unsearched(),
         },
@@ -228,15 +228,19 @@ fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
     Root::of(open(&remembered.host).or_else(beside)?, caller).ok()
 }
 
-/// Searches for what the agent made that would run on the host, and moves it aside. What could not be searched or
-/// moved is said.
+/// Moves aside what was found already, searches for what else the agent made that would run on the host, and moves it aside. What could
+/// not be searched or moved is said.
 pub(crate) fn clear_up(
     root: &Entered<'_>,
     remembered: &Remembered,
     by: &SearchRules<'_>,
     known: &Known,
+    mut found: Vec<Finding>,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<(Scan, Vec<Stuck>)> {
+    // What is stuck is found again.
+    let _ = move_all(root, remembered, &mut found, notice);
+    found.retain(|finding| finding.aside.is_some());
     let mut scan = rescan(root, remembered, by, known, notice).inspect_err(|error| {
         warn(notice, remembered, format_args!("what the agent made could not be searched: {error}"));
     })?;
@@ -248,6 +252,7 @@ pub(crate) fn clear_up(
     let mut stuck = move_all(root, remembered, &mut scan.findings, notice);
     // A link that is back leads again where nobody has looked without it.
     let mut is_restored = scan.findings.iter().any(|finding| finding.restored);
+    scan.findings.extend(found);
     for _ in 0..MAX_RESTORED {
         if !is_restored {
             break;

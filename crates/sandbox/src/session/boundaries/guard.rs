@@ -51,6 +51,9 @@ const POLLING_PHASE: Duration = Duration::from_secs(1);
 /// How often the guard polls where the kernel does not notify it.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long classifying what has taken the place of protected paths may take when everything inside has ended.
+const REPLACED_LIMIT: Duration = Duration::from_secs(2);
+
 /// How long classifying a path that has lost its protection may take at one time.
 const CLASSIFY_LIMIT: Duration = Duration::from_millis(200);
 
@@ -190,6 +193,17 @@ impl Guard {
         }
         losses.extend(self.hidden.shown().into_iter().map(|(warning, _)| warning));
         losses
+    }
+
+    /// Lists what has taken the place of protected paths of a boundary, if it runs something: without a search, which an agent can make
+    /// last.
+    pub(super) fn replaced(&self, number: usize, boundary: &WritableBoundary<'_>) -> Vec<Finding> {
+        let Ok(root) = boundary.root.enter() else { return Vec::new() };
+        let until = Deadline::after(REPLACED_LIMIT);
+        let in_it = self.places.iter().filter(|place| place.boundary == number);
+        let lost = in_it.filter(|place| place.loss(&root, boundary).is_some());
+        let compared = lost.map(|place| boundary.remembered.baseline.compare_at(&root, &place.one, until));
+        compared.flat_map(|compared| compared.findings).collect()
     }
 
     /// Checks, if it is time, and returns what is new.

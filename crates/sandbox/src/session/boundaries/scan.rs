@@ -50,8 +50,10 @@ impl Scan {
         until: Deadline,
         known: &Known,
     ) -> io::Result<Self> {
-        let walk = walk_everywhere(root, by.protect.depth, until, known)?;
-        let mounts = search::mounts(root, &remembered.host, &walk, by, until)?;
+        // What was found is classified in any case: an agent can make more than can be searched.
+        let searching = until.leaving_a_third();
+        let walk = walk_everywhere(root, by.protect.depth, searching, known)?;
+        let mounts = search::mounts(root, &remembered.host, &walk, by, searching)?;
         let mut names = remembered.baseline.new_names(root, &mounts, by.protect);
         names.extend(remembered.baseline.new_links_out(root, &mounts));
         let prepared = remembered.baseline.prepared(root, &mounts, by.protect);
