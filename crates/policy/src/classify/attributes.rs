@@ -30,14 +30,26 @@ fn named(content: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     lines.filter_map(|line| {
         let rest = match line {
             [] | [b'#', ..] => return None,
-            // A pattern with blanks.
-            [b'"', quoted @ ..] => &quoted[quoted.iter().rposition(|byte| *byte == b'"')? + 1..],
+            // A pattern with blanks. Without its end it is a word as any other.
+            [b'"', quoted @ ..] if end_of_quotes(quoted).is_some() => &quoted[end_of_quotes(quoted)?..],
             _ => &line[line.iter().position(u8::is_ascii_whitespace)?..],
         };
         let attributes = rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let mut naming = attributes.filter(|attribute| !is_plain(attribute));
         naming.next().map(|attribute| (line, attribute))
     })
+}
+
+/// Returns where a pattern in quotes ends, as git reads it: a backslash takes the next byte with it.
+fn end_of_quotes(quoted: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match quoted.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
 }
 
 fn is_plain(attribute: &[u8]) -> bool {
@@ -65,7 +77,8 @@ mod tests {
         }
         for naming in [
             "*.yml filter=lfs", "*.yml\ttext diff=x", " *.yml merge=x", "\"a b\" filter=lfs", "*.yml lfs",
-            "[attr]x filter=lfs", "a\r\n* filter=lfs\r\n",
+            "\"*.js\" diff=own text=\"", "\"a\\\" b\" filter=x text=\"y\"", "\"x.js filter=own",
+            "\"x\"diff=own", "[attr]x filter=lfs", "a\r\n* filter=lfs\r\n",
         ] {
             assert!(classify(naming.as_bytes()).is_some(), "{naming}");
             assert_ne!(essence(naming.as_bytes()), b"", "{naming}");
