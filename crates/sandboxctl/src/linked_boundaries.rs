@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use policy::plan::{Boundary, BoundaryKind, Plan};
-use policy::protect::table;
 use policy::text::escape;
 use sandbox::boundary::protect::search::{self, SearchRules};
 use sandbox::boundary::root::Root;
@@ -86,11 +85,9 @@ fn links_out(context: &Context, plan: &Plan, boundary: &Boundary, until: Deadlin
     let walk = walk_until(&root, plan.protect.depth, until, &Known::default())?;
     let rules = SearchRules::of(&plan.protect);
     let found = search::mounts(&root, &boundary.host, &walk, &rules, until)?;
-    // What stays writable, as a compilation database does, stays so there.
-    let counts = |link: &Path| !table::is_only_classified(link);
     let is_searched = found.is_whole();
     let led = found.listed_out.into_iter().filter_map(|(link, target)| Some((link, target?)));
-    let links: BTreeSet<_> = led.filter(|(link, _)| counts(link)).take(MAX_LINKS + 1).collect();
+    let links: BTreeSet<_> = led.take(MAX_LINKS + 1).collect();
     let is_whole = is_searched && links.len() <= MAX_LINKS;
     Ok(LinksOut { links, is_whole })
 }
