@@ -154,7 +154,9 @@ fn classify_role(role: FileRole, relative: &Path, content: &[u8], shared: &[Path
         FileRole::GitFile => git::classify_git_file(content),
         FileRole::Operation => operation::classify(&name_of(relative), content),
         FileRole::Remote => {
-            (!content.trim_ascii().is_empty()).then(|| Reason::Run { program: "git".to_owned() })
+            let is_listed = || repository::is_hostile_remote(&Path::new("remotes").join(name_of(relative)));
+            (!content.trim_ascii().is_empty() || is_listed())
+                .then(|| Reason::Run { program: "git".to_owned() })
         }
         FileRole::CommonDir => Some(Reason::GitElsewhere),
         FileRole::WorktreeCommonDir => (content.trim_ascii() != b"../..").then_some(Reason::GitElsewhere),
@@ -189,6 +191,12 @@ fn classify_content(
         ContentRule::PythonVersions => versions::classify_python(content),
         ContentRule::HgPaths(directory) => classify_hg_paths(content, directory),
         ContentRule::ShownName => pasted::classify_name(content),
+        ContentRule::ObjectId(words) => {
+            let is_one = is_empty
+                || is_object_id(content.trim_ascii())
+                || words.iter().any(|word| content.trim_ascii() == word.as_bytes());
+            (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
+        }
         ContentRule::PatchNames => pasted::classify_patches(content),
         ContentRule::Begins(beginning) => {
             let is_one = content.is_empty() || content.starts_with(beginning.as_bytes());
@@ -272,8 +280,11 @@ pub fn parts(relative: &Path, content: &[u8]) -> Vec<(String, Vec<u8>)> {
 
 /// Returns whether a file holds what git writes into a branch, which may be called anything.
 fn is_reference(content: &[u8]) -> bool {
-    let content = content.trim_ascii();
-    matches!(content.len(), 40 | 64) && content.iter().all(u8::is_ascii_hexdigit)
+    is_object_id(content.trim_ascii())
+}
+
+fn is_object_id(text: &[u8]) -> bool {
+    matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Returns the remote or branch of a configuration of git that comes from or goes to another repository than before, though nothing
@@ -285,10 +296,10 @@ pub fn redirected(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> 
     Some(Reason::Redirected { setting })
 }
 
-/// Returns the remote or branch that a configuration of git names: in one that comes beside another one, each is that instead of the
-/// other's.
-pub fn routes(content: &[u8]) -> Option<Reason> {
-    git::routed(content).map(|setting| Reason::Redirected { setting })
+/// Returns the setting of a configuration of git that comes beside another one, and holds in the place of the other's: any but those of a work
+/// tree alone.
+pub fn overrides(content: &[u8]) -> Option<Reason> {
+    git::beyond_work_tree(content).map(|key| Reason::Setting { key })
 }
 
 /// Which program outside would obey the file.

@@ -17,6 +17,9 @@ const CHUNK: usize = 12;
 /// The name of the chunk that holds those of packs.
 const NAMES: &[u8] = b"PNAM";
 
+/// How long a path is, in bytes: `PATH_MAX` of Linux.
+const MAX_PATH: usize = 4096;
+
 /// How much of the beginning of an index of packs says where its chunks are, in bytes: there are 255 at most, and an end.
 pub const MAX_TABLE: usize = HEADER + 256 * CHUNK;
 
@@ -84,8 +87,9 @@ fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0)
 }
 
+/// Returns a path to be shown: no more of it than a path has.
 fn path(name: &[u8]) -> PathBuf {
-    Path::new(OsStr::from_bytes(name)).to_path_buf()
+    Path::new(OsStr::from_bytes(&name[..name.len().min(MAX_PATH)])).to_path_buf()
 }
 
 #[cfg(test)]

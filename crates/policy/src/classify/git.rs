@@ -80,21 +80,39 @@ pub(super) fn redirected(before: &[u8], now: &[u8]) -> Option<String> {
     others.next().map(|(of, _)| shown(of))
 }
 
-/// Returns the first remote or branch that a configuration names a repository for.
-pub(super) fn routed(content: &[u8]) -> Option<String> {
-    routes(content)?.keys().next().map(shown)
+/// What git itself writes to the configuration of a work tree: that of a sparse checkout, and what `git worktree` takes over.
+const OF_WORK_TREE: [(&str, &str); 5] = [
+    ("core", "bare"),
+    ("core", "sparsecheckout"),
+    ("core", "sparsecheckoutcone"),
+    ("core", "worktree"),
+    ("index", "sparse"),
+];
+
+/// Returns the first setting of a configuration that is not of a work tree alone: there it holds in the place of the repository's.
+pub(super) fn beyond_work_tree(content: &[u8]) -> Option<String> {
+    let is_of_work_tree =
+        |entry: &ConfigEntry| OF_WORK_TREE.iter().any(|(section, key)| entry.is(section, key));
+    let other = read(content).ok()?.into_iter().find(|entry| !is_of_work_tree(entry))?;
+    Some(other.name())
 }
 
 fn shown((section, subsection): &(String, Option<OsString>)) -> String {
-    let name = subsection.as_deref().unwrap_or(OsStr::new("pushDefault"));
+    let name = subsection.as_deref().unwrap_or(OsStr::new(if section == "push" {
+        "default"
+    } else {
+        "pushDefault"
+    }));
     format!("{section}.{}", name.to_string_lossy())
 }
 
 fn routes(content: &[u8]) -> Option<Routes> {
     let mut routes = Routes::new();
     for ConfigEntry { section, subsection, key, value } in read(content).ok()? {
-        if let ("remote", "url" | "pushurl" | "pushdefault") | ("branch", "remote" | "pushremote") =
-            (section.as_str(), key.as_str())
+        // Where it comes from and goes to, and what else a push takes along or removes.
+        if let ("remote", "url" | "pushurl" | "pushdefault" | "push" | "mirror" | "prune")
+        | ("branch", "remote" | "pushremote")
+        | ("push", "default" | "followtags") = (section.as_str(), key.as_str())
         {
             routes.entry((section, subsection)).or_default().push((key, value));
         }

@@ -10,7 +10,7 @@ const FILES: &[&str] = &[
     ".DS_Store", "Thumbs.db", "addp-hunk-edit.diff", "commondir", "config", "config.worktree", "description",
     "desktop.ini", "fsmonitor--daemon.ipc", "gc.log", "gc.pid", "git-daemon-export-ok", "gitdir",
     "gitk.cache", "index", "locked", "packed-refs", "packed-refs.new", "shallow",
-    // Of git-machete, GitHub CLI's and Graphite's, opencode's and Sourcetree's: lists of branches, and numbers.
+    // Of git-machete, GitHub CLI's and Graphite's, opencode's and Sourcetree's: lists of branches, and numbers. That of opencode is classified.
     ".graphite_cache_persist", ".graphite_metadata.db", ".graphite_pr_info", ".graphite_repo_config",
     "machete", "opencode", "sourcetreeconfig", "sourcetreeconfig.json",
 ];

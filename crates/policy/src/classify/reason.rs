@@ -9,6 +9,10 @@ use crate::protect::table::content::FileFormat;
 /// The most that is read of one file. Nothing that belongs in one of these places is larger.
 pub const MAX_CONTENT: usize = 1 << 20;
 
+/// How much of a text of a file's is shown, in bytes, and how many names.
+const MAX_SHOWN: usize = 1000;
+const MAX_NAMES: usize = 1000;
+
 /// Why a file is suspicious.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -58,6 +62,8 @@ pub enum Reason {
     WritesElsewhere { example: String },
     /// It names a stash that git applies by itself: at the next commit, merge or pull, or when an operation ends.
     AppliesStash,
+    /// It has references that were not there, whose names a shell, an editor or a terminal takes for more than names.
+    NamesReferences { references: usize, example: String },
     /// It names files beside it, and one of them lies elsewhere.
     NamesElsewhere { example: String },
     /// A link out of the shared directory, beneath which an index of git lists files.
@@ -108,6 +114,55 @@ pub enum Reason {
     },
 }
 
+impl Reason {
+    /// Cuts off what is too long to be shown: files are the agent's, and a key or a path in them may be a megabyte long.
+    pub fn shorten(&mut self) {
+        let text = match self {
+            Self::HidesChanges { example: text, .. }
+            | Self::StagesProtected { example: text, .. }
+            | Self::StagesLinks { example: text, .. }
+            | Self::TracksHidden { example: text, .. }
+            | Self::HidesByLines { example: text, .. }
+            | Self::NamesReferences { example: text, .. }
+            | Self::WritesElsewhere { example: text }
+            | Self::NamesElsewhere { example: text }
+            | Self::LeadsOut { example: text }
+            | Self::ReadsElsewhere { example: text }
+            | Self::Redirected { setting: text }
+            | Self::Setting { key: text }
+            | Self::LinksOut { target: text }
+            | Self::LinksTo { target: text }
+            | Self::WritesThrough { target: text }
+            | Self::MakesObeyed { path: text }
+            | Self::Run { program: text } => text,
+            Self::Variables { names } => {
+                names.truncate(MAX_NAMES);
+                return;
+            }
+            Self::SetId
+            | Self::NotAFile
+            | Self::Hidden
+            | Self::TooLarge { .. }
+            | Self::Unreadable { .. }
+            | Self::AppliesStash
+            | Self::Hook
+            | Self::GitElsewhere
+            | Self::StartUp
+            | Self::Listed
+            | Self::NotOfGit
+            | Self::UnknownName
+            | Self::HardLinked
+            | Self::Policy
+            | Self::LinkReplaced => return,
+        };
+        if text.len() > MAX_SHOWN {
+            let end = (0..=MAX_SHOWN).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+            text.truncate(end);
+            text.push('…');
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -144,6 +199,13 @@ impl fmt::Display for Reason {
             ),
             Self::WritesElsewhere { example } => {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")
+            }
+            Self::NamesReferences { references, example } => {
+                let plural = if *references == 1 { "a reference" } else { "references" };
+                write!(
+                    f,
+                    "it has {plural} by whose name programs that show or complete it may run something, such as `{example}`"
+                )
             }
             Self::AppliesStash => f.write_str(
                 "it has git apply a stash at the next commit, merge or pull, or when a rebase ends, which writes files, protected ones included",
@@ -224,5 +286,23 @@ impl fmt::Display for Names<'_> {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_agent_has_made_long_is_shown_short() {
+        for long in ["x".repeat(1 << 20), "ü".repeat(1 << 19)] {
+            let mut reason = Reason::Setting { key: long };
+            reason.shorten();
+            let shown = reason.to_string();
+            assert!(shown.len() < 1200 && shown.contains('…'), "{} bytes", shown.len());
+        }
+        let mut short = Reason::Setting { key: "core.pager".into() };
+        short.shorten();
+        assert_eq!(short, Reason::Setting { key: "core.pager".into() });
     }
 }

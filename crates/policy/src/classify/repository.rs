@@ -64,6 +64,54 @@ pub fn is_hostile_reference(path: &Path) -> bool {
     })
 }
 
+/// Returns whether a remote in one of the forms from before there was a configuration (`remotes`, `branches`) has a name that programs may
+/// take for more than a name: the completion of git lists what is there.
+pub fn is_hostile_remote(path: &Path) -> bool {
+    let name = ["remotes", "branches"].into_iter().find_map(|kind| path.strip_prefix(kind).ok());
+    name.is_some_and(|name| {
+        let name = name.as_os_str().as_bytes();
+        name.starts_with(b"-") || is_expanded(name) || name.iter().any(|byte| b";|&<>".contains(byte))
+    })
+}
+
+/// Returns the reference that a line of packed references names, if git or programs do more with it than with any other: a name that
+/// [`is_hostile_reference`], or a stash that git applies by itself, which git never packs.
+pub fn obeyed_reference(line: &[u8]) -> Option<ObeyedReference<'_>> {
+    let name = line.splitn(2, |byte| *byte == b' ').nth(1).filter(|_| !line.starts_with(b"#"))?;
+    match name {
+        b"MERGE_AUTOSTASH" => Some(ObeyedReference::Stash),
+        name => {
+            is_hostile_reference(Path::new(OsStr::from_bytes(name))).then_some(ObeyedReference::Name(name))
+        }
+    }
+}
+
+/// A reference that git or programs do more with than with any other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ObeyedReference<'a> {
+    Stash,
+    Name(&'a [u8]),
+}
+
+/// Returns packed references without those that are obeyed.
+pub fn without_obeyed_references(packed: &[u8]) -> Vec<u8> {
+    let mut is_left_out = false;
+    let mut kept = Vec::with_capacity(packed.len());
+    for line in packed.split_inclusive(|byte| *byte == b'\n') {
+        // What a tag leads to stands below it.
+        let is_below = line.starts_with(b"^");
+        is_left_out = if is_below {
+            is_left_out
+        } else {
+            obeyed_reference(line.strip_suffix(b"\n").unwrap_or(line)).is_some()
+        };
+        if !is_left_out {
+            kept.extend_from_slice(line);
+        }
+    }
+    kept
+}
+
 /// Returns whether the name of a reference, from its kind on (`heads/main`), reads as an option, which git itself gives to none; has a
 /// shell run a command, as a prompt that has the branch in it is expanded (`PS1` in bash(1), `PROMPT_SUBST` in zshoptions(1)); or has
 /// what a terminal obeys, or a shell takes for the beginning of that.
@@ -173,6 +221,34 @@ mod tests {
             let reference = format!("refs/heads/{name}");
             assert!(!is_hostile_reference(Path::new(&reference)), "{name}");
             assert!(leads_out(format!("ref: {reference}\n").as_bytes()).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn of_packed_references_only_the_obeyed_ones_go() {
+        let number = "0123456789012345678901234567890123456789";
+        let plain = format!("# pack-refs with: peeled fully-peeled sorted \n{number} refs/heads/main\n");
+        let tag = |name: &str| format!("{number} {name}\n^{number}\n");
+        let packed =
+            format!("{plain}{}{}{}", tag("refs/tags/v1$(x)"), tag("refs/tags/v2"), tag("MERGE_AUTOSTASH"));
+        let kept = plain + &tag("refs/tags/v2");
+        let without = without_obeyed_references(packed.as_bytes());
+        assert_eq!(String::from_utf8(without).unwrap(), kept);
+        assert_eq!(without_obeyed_references(kept.as_bytes()), kept.as_bytes());
+        let obeyed = |line: String| obeyed_reference(line.as_bytes()).is_some();
+        assert!(obeyed(format!("{number} refs/heads/-x")) && obeyed(format!("{number} MERGE_AUTOSTASH")));
+        assert!(
+            !obeyed(format!("{number} refs/heads/x")) && !obeyed("# $(x)".into()) && !obeyed(String::new())
+        );
+    }
+
+    #[test]
+    fn a_remote_is_hostile_by_its_name() {
+        for hostile in ["remotes/a;b", "branches/$(x)", "remotes/-x", "remotes/a/`x`"] {
+            assert!(is_hostile_remote(Path::new(hostile)), "{hostile}");
+        }
+        for ordinary in ["remotes/origin", "refs/a;b", "remotes", "x"] {
+            assert!(!is_hostile_remote(Path::new(ordinary)), "{ordinary}");
         }
     }
 

@@ -58,6 +58,7 @@ const EXAMPLES: &[Example] = &[
     (".git/config", ".git/config", "[core]\npager = evil", "[core]\nbare = false"),
     (".git/config.worktree", ".git/config.worktree", "[core]\npager = evil", "[core]\nbare = false"),
     (".git/hooks", ".git/hooks/pre-commit", "evil", ""),
+    (".git/opencode", ".git/opencode", "../../../x", "4b825dc642cb6eb9a060e54bf8d69288fbee4904\n"),
     (".git/rebase-apply", ".git/rebase-apply/apply-opt", " '--build-fake-ancestor=x'", " '-p1'"),
     (".git/rebase-merge", ".git/rebase-merge/git-rebase-todo", "exec evil", "pick 0494aea"),
     (

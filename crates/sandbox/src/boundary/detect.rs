@@ -287,13 +287,20 @@ impl Baseline {
                 findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false });
             }
         }
+        for finding in &mut findings {
+            finding.reason.shorten();
+        }
         Ok(Compared { findings, is_whole: classifier.is_whole })
     }
 
     /// Classifies what is new at one protected path, however it came there, for as long as there is time.
     pub(crate) fn compare_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Compared {
         let mut classifier = self.classifier(until);
-        let findings = self.findings_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut classifier);
+        let mut findings =
+            self.findings_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut classifier);
+        for finding in &mut findings {
+            finding.reason.shorten();
+        }
         Compared { findings, is_whole: classifier.is_whole }
     }
 
@@ -316,7 +323,7 @@ impl Baseline {
     fn redirected_beside(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
         let is_new = self.entry(one.path).is_none() && self.searched.contains(one.base);
         let is_it = is_new && one.path.file_name().is_some_and(|name| name == "config.worktree");
-        is_it.then(|| classifier::routes(root, one)).flatten()
+        is_it.then(|| classifier::overrides(root, one)).flatten()
     }
 
     /// Classifies what lies within a protected directory that is new, by rules of its own: a repository, mostly.

@@ -3,11 +3,14 @@
 //! Nothing is removed: it may be worth something to somebody who looks at it first.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use policy::classify::{Reason, repository};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -15,6 +18,7 @@ use sha2::{Digest, Sha256};
 use self::name::{QUARANTINE, is_quarantine};
 use crate::boundary::detect::baseline::{Content, Original};
 use crate::boundary::detect::finding::Finding;
+use crate::boundary::protect::path_list;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
@@ -77,6 +81,8 @@ pub(crate) fn set_aside_for(
         return Err(QuarantineError::NotCreated(finding.path.clone()));
     }
     let root = root.as_fd();
+    let packed = packed_references(root, finding);
+    let original = packed.as_ref().map(Original::File).or(original);
     let path = finding.path.clone();
     let failed = |action, path: &Path| {
         let path = path.to_path_buf();
@@ -131,6 +137,24 @@ pub(crate) fn set_aside_for(
 /// thing.
 pub(crate) fn its_own_first(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| finding.path != Path::new(QUARANTINE));
+}
+
+/// Returns what takes the place of packed references that are obeyed: the others, among which every branch may be.
+fn packed_references(root: BorrowedFd<'_>, finding: &Finding) -> Option<Content> {
+    if !matches!(finding.reason, Reason::NamesReferences { .. } | Reason::AppliesStash) {
+        return None;
+    }
+    let path = Some(&finding.path).filter(|path| path.ends_with("packed-refs"))?;
+    let (file, stat) = beneath::file(root, path).ok()?;
+    let mut packed = Vec::new();
+    File::from(file).take(path_list::MAX_SIZE).read_to_end(&mut packed).ok()?;
+    Some(Content {
+        path: path.clone(),
+        mode: stat.st_mode & 0o777,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        bytes: repository::without_obeyed_references(&packed),
+    })
 }
 
 /// Gives something an inert name in its own directory.

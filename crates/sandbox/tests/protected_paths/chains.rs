@@ -208,3 +208,20 @@ fn what_fits_a_pattern_behind_a_link_of_the_users_is_the_agents_though_it_is_old
         );
     }
 }
+
+/// Each run makes what is harmless by itself: a link at the path, and another link in the place of what that leads to.
+#[test]
+fn what_a_link_deep_down_is_replaced_by_is_found_however_old_the_link_at_the_path_is() {
+    for elsewhere in ["/proc/self/cwd/notes.txt", "/dev/fd/../cwd/notes.txt"] {
+        let boundary = Boundary::new();
+        boundary.directory("a/b/c/d/e").write("notes.txt", "NODE_OPTIONS=--require ./x.js\n");
+        boundary.write("a/b/c/d/e/env", "A=1\n").link("a/b/c/d/e/env", ".env");
+        let baseline = boundary.baseline();
+        let deep = "a/b/c/d/e/env";
+        fs::remove_file(boundary.host.join(deep)).unwrap();
+        boundary.link(elsewhere, deep);
+        let found = move_all(&boundary, &baseline);
+        assert!(found.iter().any(|one| one.path == Path::new(deep)), "{elsewhere}: {found:?}");
+        assert!(fs::read(boundary.host.join(".env")).is_err(), "{elsewhere}");
+    }
+}

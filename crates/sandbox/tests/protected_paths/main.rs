@@ -13,6 +13,7 @@ mod git_data;
 mod git_elsewhere;
 mod git_named;
 mod git_obeys;
+mod git_references;
 mod git_settings;
 mod git_staged;
 mod git_tools;

@@ -35,6 +35,8 @@ pub(crate) enum ContentRule {
     HgPaths(&'static [&'static str]),
     /// A name that prompts show, in which shells expand what they expand in a prompt.
     ShownName,
+    /// The number of an object of git, or one of these words.
+    ObjectId(&'static [&'static str]),
     /// Names of patches, of which quilt makes programs of awk.
     PatchNames,
     /// Text that begins so, or nothing.

@@ -59,6 +59,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".git/gitweb"], "git instaweb",
         "runs the scripts in it, and loads the configuration of the server",
         "git-instaweb(1), gitweb.conf(5)", &[("pid", ContentRule::Harmless), ("*", ContentRule::Run)]),
+    classified(&[".git/opencode"], "opencode",
+        "keeps its snapshots, of all files, in a directory by this name; it stays writable, and is moved aside if it is no number of a \
+         commit", "opencode, packages/opencode/src/project and snapshot", &[("", ContentRule::ObjectId(&["global"]))]),
     read_only(&[".git/glab-cli/config.yml"], "glab", "runs the editor, pager and browser that it names",
         "glab, \"Configuration\"", RUN),
     read_only(&[".git/hooks"], "git", "runs them at commits, checkouts, merges and pushes", HOOKS, BY_PLACE),

@@ -440,9 +440,9 @@ pub(crate) fn redirected(root: BorrowedFd<'_>, one: &Watched<'_>, before: &[u8])
     policy::classify::redirected(one.seen_as, before, &content(root, one)?)
 }
 
-/// Returns the remote or branch that a configuration of git names.
-pub(crate) fn routes(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
-    policy::classify::routes(&content(root, one)?)
+/// Returns the setting of a configuration of git that holds in the place of another one's.
+pub(crate) fn overrides(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
+    policy::classify::overrides(&content(root, one)?)
 }
 
 /// Returns whether it is a pipe, a socket or a device.

@@ -89,6 +89,7 @@ impl fmt::Display for Finding {
             write!(f, "; moved to {}", escape::path(aside))?;
         }
         match (self.origin, self.restored) {
+            (FindingOrigin::Created, true) => f.write_str("; what else it had was put back"),
             (FindingOrigin::Replaced, true) => f.write_str("; what was there at the start was put back"),
             (FindingOrigin::Replaced, false) if self.aside.is_some() => {
                 f.write_str("; what was there at the start could not be put back")

@@ -74,9 +74,9 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         let hidden = match &list.listed {
             ListContent::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
             ListContent::Lines(lines) => lines.clone(),
+            ListContent::Packed { names, .. } => names.clone(),
             ListContent::Names { .. }
             | ListContent::Stash
-            | ListContent::PackedStash
             | ListContent::TooMany
             | ListContent::Malformed => Vec::new(),
         };
@@ -158,8 +158,15 @@ pub(crate) fn added_entries(
             ListContent::Malformed => found(unreadable, is_new),
             ListContent::TooMany => found(unreadable, FindingOrigin::Earlier),
             ListContent::Stash => found(Reason::AppliesStash, is_new),
-            // Every branch may be in that file, so it stays.
-            ListContent::PackedStash => found(Reason::AppliesStash, FindingOrigin::Earlier),
+            ListContent::Packed { has_stash: true, .. } => {
+                found(Reason::AppliesStash, FindingOrigin::Created);
+            }
+            ListContent::Packed { names, .. } => {
+                let added = added(hidden.unwrap_or_default(), names.iter().cloned());
+                if let Some((references, example)) = added {
+                    found(Reason::NamesReferences { references, example }, FindingOrigin::Created);
+                }
+            }
             ListContent::Names { elsewhere } => {
                 let reason = elsewhere.iter().map(|path| Reason::NamesElsewhere { example: text(path) });
                 reason.for_each(|reason| found(reason, is_new));

@@ -1,7 +1,7 @@
 //! Files of git's data that say what it writes or shows: indexes, what `git rerere` goes on with, references that lead to others, and
 //! lines that hide files. They stay writable, or git could not work, so what they come to say is checked.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::file_lists::{self, PackNames};
 use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, StagedKind};
+use policy::classify::repository::ObeyedReference;
 use policy::classify::{MAX_CONTENT, layout, repository};
 use policy::rules::hide::HidePatterns;
 use policy::text::json_bytes;
@@ -22,7 +23,10 @@ use crate::host::beneath;
 use crate::host::stamp::{ContentHash, Stamp};
 
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
-const MAX_SIZE: u64 = 64 << 20;
+pub(crate) const MAX_SIZE: u64 = 64 << 20;
+
+/// How much of such files one search reads, in bytes. What is beyond that counts as too large: they may be sparse, and so cost nothing.
+const MAX_TOTAL: u64 = 256 << 20;
 
 /// How long the names of all packs together are at most, in bytes. One has some 50.
 const MAX_PACK_NAMES: usize = 16 << 20;
@@ -90,12 +94,36 @@ pub enum ListContent {
     Lines(Vec<String>),
     /// A stash that git applies by itself.
     Stash,
-    /// The same among other references.
-    PackedStash,
+    /// References in one file that are obeyed.
+    Packed {
+        /// Whether a stash is among them that git applies by itself.
+        has_stash: bool,
+        /// Those of which the name alone is, up to a bound.
+        names: Vec<String>,
+    },
     /// It is too large to be read.
     TooMany,
     /// It is none that git could have written.
     Malformed,
+}
+
+/// How much of such files a search may still read, in bytes.
+pub(crate) struct ReadBudget(Cell<u64>);
+
+impl Default for ReadBudget {
+    fn default() -> Self {
+        Self(Cell::new(MAX_TOTAL))
+    }
+}
+
+impl ReadBudget {
+    /// Takes what reading a file costs. Returns whether there is as much.
+    fn take(&self, stat: &Stat) -> bool {
+        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX).min(MAX_SIZE);
+        let left = self.0.get().checked_sub(size);
+        self.0.set(left.unwrap_or_default());
+        left.is_some()
+    }
 }
 
 impl PathList {
@@ -105,15 +133,19 @@ impl PathList {
         git: &Path,
         in_git: &Path,
         format: impl FnOnce() -> ObjectFormat,
+        budget: &ReadBudget,
     ) -> Option<Self> {
         let kind = ListKind::of(in_git)?;
         let path = git.join(in_git);
         let (file, stat) = beneath::file(&root, &path).ok()?;
         let (file, stamp) = (File::from(file), Stamp::of(&stat));
         let shared = |name: &str| {
-            up_to(&beneath::file(&root, &path.with_file_name(name)).ok()?.0.into(), MAX_SIZE + 1)
+            let (file, stat) = beneath::file(&root, &path.with_file_name(name)).ok()?;
+            up_to(&file.into(), if budget.take(&stat) { MAX_SIZE + 1 } else { 0 })
         };
+        let is_read = kind.longest() <= MAX_CONTENT as u64 || budget.take(&stat);
         let listed = match kind {
+            _ if !is_read => ListContent::TooMany,
             ListKind::Reference => {
                 let content = up_to(&file, MAX_REFERENCE_LENGTH)?;
                 let outside = Some(repository::leads_out(&content)?.to_path_buf());
@@ -128,12 +160,7 @@ impl PathList {
             }
             ListKind::Lines => ListContent::Lines(lines(&up_to(&file, MAX_CONTENT as u64)?)),
             ListKind::Stash => ListContent::Stash,
-            // Git itself packs none that is not in `refs`.
-            ListKind::Packed => {
-                let content = up_to(&file, MAX_SIZE)?;
-                let is_stash = |line: &[u8]| line.ends_with(b" MERGE_AUTOSTASH");
-                content.split(|byte| *byte == b'\n').any(is_stash).then_some(ListContent::PackedStash)?
-            }
+            ListKind::Packed => packed(&up_to(&file, MAX_SIZE)?)?,
             ListKind::Index | ListKind::Merged => {
                 let content = up_to(&file, MAX_SIZE + 1)?;
                 let read = match kind {
@@ -150,7 +177,7 @@ impl PathList {
                 }
             }
         };
-        let content_hash = ContentHash::of(&file, kind.longest());
+        let content_hash = is_read.then(|| ContentHash::of(&file, kind.longest())).flatten();
         let (linked, trees, links_out) = Default::default();
         let (staged, staged_hidden, staged_links) = Default::default();
         Some(Self {
@@ -169,9 +196,15 @@ impl PathList {
     }
 
     /// Reads the index in a directory of git's data out of the boundary, of a work tree in it.
-    pub(crate) fn outside(data: impl AsFd, git: &Path, tree: &Path, format: ObjectFormat) -> Option<Self> {
+    pub(crate) fn outside(
+        data: impl AsFd,
+        git: &Path,
+        tree: &Path,
+        format: ObjectFormat,
+        budget: &ReadBudget,
+    ) -> Option<Self> {
         let index = Path::new("index");
-        let read = Self::read(data, Path::new(""), index, || format)?;
+        let read = Self::read(data, Path::new(""), index, || format, budget)?;
         Some(Self { path: git.join(index), git: git.into(), trees: vec![tree.into()], ..read })
     }
 
@@ -332,6 +365,21 @@ impl ListKind {
             _ => layout::is_reference(in_git).then_some(Self::Reference),
         }
     }
+}
+
+/// Lists the packed references that are obeyed; `None` where there is none.
+fn packed(content: &[u8]) -> Option<ListContent> {
+    let (mut has_stash, mut names) = (false, Vec::new());
+    for obeyed in content.split(|byte| *byte == b'\n').filter_map(repository::obeyed_reference) {
+        match obeyed {
+            ObeyedReference::Stash => has_stash = true,
+            ObeyedReference::Name(name) if names.len() < MAX_HIDDEN => {
+                names.push(String::from_utf8_lossy(name).into_owned());
+            }
+            ObeyedReference::Name(_) => {}
+        }
+    }
+    (has_stash || !names.is_empty()).then_some(ListContent::Packed { has_stash, names })
 }
 
 /// Reads the names of packs in an index of several; `None` where git could not have written it.

@@ -17,6 +17,7 @@ pub use self::rules::SearchRules;
 use crate::boundary::protect::mounts::{
     Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, ProtectionGap, ReadOnly, on_the_way,
 };
+use crate::boundary::protect::path_list::ReadBudget;
 use crate::boundary::protect::reach::{Base, DiscoveredBy, Reach};
 use crate::boundary::protect::search::links::LINK_LEVELS;
 use crate::boundary::protect::search::progress::{
@@ -86,6 +87,7 @@ pub fn mounts(
         loose: BTreeSet::new(),
         unexpected: BTreeSet::new(),
         path_lists: Vec::new(),
+        budget: ReadBudget::default(),
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
         data_ahead: Vec::new(),
@@ -353,10 +355,9 @@ impl Search<'_> {
                 if missing.is_none() {
                     self.note_listed_out(path);
                 }
-                // Whatever is built beneath a link, only the link can be moved aside.
-                if let Some(link) =
-                    links.first().filter(|link| *link != path && table::is_only_classified(seen_as))
-                {
+                // Whatever is built beneath a link, only a link can be moved aside. Any of those on the way may be new.
+                let is_classified = table::is_only_classified(seen_as);
+                for link in links.iter().filter(|link| *link != path && is_classified) {
                     self.note_listed_out(link);
                     let (path, seen_as, base) = (link.clone(), seen_as.into(), self.base.clone());
                     self.links.insert(Link { path, seen_as, cause, base });

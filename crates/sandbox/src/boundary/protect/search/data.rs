@@ -85,15 +85,20 @@ impl Search<'_> {
                 let path = directory.join(name);
                 match kind {
                     FileType::Directory if is_searched_elsewhere(&path) => {}
+                    FileType::Directory if repository::is_hostile_remote(&path) => {
+                        self.note_strange(git, &path);
+                    }
                     FileType::Directory if is_annex(&path) => self.put_off(git, path, is_gits_alone),
                     FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
                     FileType::Directory => {}
                     FileType::RegularFile if layout::is_view(&path) => {
-                        let list = PathList::read(self.root, git, &path, || self.object_format(git));
+                        let list =
+                            PathList::read(self.root, git, &path, || self.object_format(git), &self.budget);
                         self.path_lists.extend(list);
                     }
                     _ if is_listed || self.in_git.contains(&path) || is_searched_elsewhere(&path) => {}
-                    FileType::Symlink if is_reference(root, &path) => {}
+                    FileType::Symlink
+                        if is_reference(root, &path) && !repository::is_hostile_reference(&path) => {}
                     FileType::Symlink => {
                         let link = self.unlisted_one(git, &path);
                         self.loose.insert(link);
@@ -107,7 +112,8 @@ impl Search<'_> {
                         if is_linked || repository::is_hostile_reference(&path) {
                             self.note_strange(git, &path);
                         }
-                        let list = PathList::read(self.root, git, &path, || self.object_format(git));
+                        let list =
+                            PathList::read(self.root, git, &path, || self.object_format(git), &self.budget);
                         self.path_lists.extend(list);
                     }
                     // Git would wait for ever for what it reads from a pipe. It makes a socket for its monitor alone.
@@ -143,7 +149,8 @@ impl Search<'_> {
                     FileType::Directory if !is_spread(&in_git, self.extent) => ahead.push(path),
                     FileType::RegularFile if !layout::lists_packs(&path) && !layout::lists_graphs(&path) => {}
                     FileType::RegularFile => {
-                        let list = PathList::read(self.root, objects, &path, || ObjectFormat::Sha1);
+                        let list =
+                            PathList::read(self.root, objects, &path, || ObjectFormat::Sha1, &self.budget);
                         self.path_lists.extend(list);
                     }
                     FileType::Directory | FileType::Unknown => {}

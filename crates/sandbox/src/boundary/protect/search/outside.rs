@@ -55,7 +55,13 @@ impl Search<'_> {
             return;
         }
         if let Ok(data) = data_outside(git) {
-            self.path_lists.extend(PathList::outside(data, git, tree, object_format_outside(git)));
+            self.path_lists.extend(PathList::outside(
+                data,
+                git,
+                tree,
+                object_format_outside(git),
+                &self.budget,
+            ));
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Stat};
 
 use super::listed::Listed;
 use crate::boundary::protect::mounts::{Dotted, Link, Outward, ProtectionGap, ReadOnly};
-use crate::boundary::protect::path_list::PathList;
+use crate::boundary::protect::path_list::{PathList, ReadBudget};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::boundary::walk::{Extent, Git, Names};
 use crate::host::deadline::Deadline;
@@ -63,6 +63,7 @@ pub(super) struct Search<'a> {
     /// What git does not make among its data.
     pub(super) unexpected: BTreeSet<Link>,
     pub(super) path_lists: Vec<PathList>,
+    pub(super) budget: ReadBudget,
     /// Directories of git's data and the work trees for which their lists of paths were gone through.
     pub(super) seen_lists: BTreeSet<(PathBuf, PathBuf)>,
     /// Repositories that something in another one leads to.
