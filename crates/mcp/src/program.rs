@@ -20,7 +20,7 @@ pub struct Made {
 /// Makes a sandbox from a plan.
 pub type Make = dyn Fn(&Plan, Attachment) -> Result<Made, Failure> + Send + Sync;
 
-/// Removes a sandbox, which somebody else may have removed before, and moves aside what its commands have made that would run on the host; returns what was moved, as paths inside.
+/// Removes a sandbox, which somebody else may have removed before, and quarantines what its commands have made that would run on the host; returns what was quarantined, as paths inside.
 pub type Remove = dyn Fn(&Sandbox, Duration) -> Result<Vec<String>, Failure> + Send + Sync;
 
 /// Reads the values of the secrets of a plan, by variable.

@@ -140,7 +140,7 @@ pub(crate) fn policy_text(plan: &Plan) -> String {
     }
     if !plan.protect.paths.is_empty() {
         lines.push(format!(
-            "{} names are protected in shared directories, because programs of the host execute or obey what is there, such as `.git/hooks`: what exists is read-only, and what is new may be moved aside when the sandbox has ended. `sandbox://policy` lists them.",
+            "{} names are protected in shared directories, because programs of the host execute or obey what is there, such as `.git/hooks`: what exists is read-only, and what is new may be quarantined when the sandbox has ended. `sandbox://policy` lists them.",
             plan.protect.paths.len()
         ));
     }

@@ -203,7 +203,7 @@ impl Session {
         Ok(Place(self))
     }
 
-    /// Removes a sandbox of this client; returns what was moved aside.
+    /// Removes a sandbox of this client; returns what was quarantined.
     pub(crate) fn remove(&self, name: &str, grace: Duration) -> Result<Vec<String>, Failure> {
         let sandbox = self.held(name).ok_or_else(|| self.unknown(name))?;
         let moved = (self.program.remove)(&sandbox, grace)?;

@@ -431,7 +431,7 @@ pub(crate) enum PolicyCommand {
     ///
     /// With --format json: `decision` is allow, ask or deny, `rule` the reason in words, `origin` where the rule stands,
     /// and `enforcement` says how a denial is carried out: prevented (the sandbox refuses it), detected (the agent can do
-    /// it, and what it made is moved aside when a program outside would obey it), tools (those of `mcp serve` and `hook` refuse
+    /// it, and what it made is quarantined when a program outside would obey it), tools (those of `mcp serve` and `hook` refuse
     /// it, and no sandbox does) or none; null where nothing is denied.
     Check(PolicyArgs),
     /// Give the verdict with its reason in words; the exit code is 0 either way

@@ -82,7 +82,7 @@ impl Session {
 }
 
 impl Hired<'_> {
-    /// Removes the sandbox; returns what it has made that would run on the host and was moved aside.
+    /// Removes the sandbox; returns what it has made that would run on the host and was quarantined.
     pub(crate) fn dismiss(mut self) -> Result<Vec<String>, Failure> {
         self.is_removed = true;
         (self.session.program.remove)(&self.sandbox, Duration::ZERO)

@@ -61,17 +61,17 @@ pub(super) const ROW: Row = Row {
             if outcome.end == shell::ShellEnd::Cancelled {
                 return Err(Failure::Cancelled);
             }
-            let moved_aside = hired.dismiss()?;
-            let moved = moved_aside.iter().map(|path| {
+            let quarantined = hired.dismiss()?;
+            let moved = quarantined.iter().map(|path| {
                 format!(
-                    "[moved aside, because programs outside of the sandbox would execute or obey it: {path}]"
+                    "[quarantined, because programs outside of the sandbox would execute or obey it: {path}]"
                 )
             });
             let moved = moved.collect::<Vec<_>>().join("\n");
             let (outcome, text) =
                 OutcomeOutput::of(outcome, &[&moved, notice.as_deref().unwrap_or_default()]);
             let attachments = attachments.iter().map(|file| escape::path(&file.guest())).collect();
-            let output = DelegateOutput { worker: input.worker, outcome, attachments, moved_aside, notice };
+            let output = DelegateOutput { worker: input.worker, outcome, attachments, quarantined, notice };
             Ok((output, text))
         })
     },
@@ -107,8 +107,8 @@ struct DelegateOutput {
     outcome: OutcomeOutput,
     /// Where the worker had the attachments, in their order
     attachments: Vec<String>,
-    /// Paths of what it has made in shared directories that programs outside would execute or obey, and that was moved aside
-    moved_aside: Vec<String>,
+    /// Paths of what it has made in shared directories that programs outside would execute or obey, and that was quarantined
+    quarantined: Vec<String>,
     /// What has happened to the sandbox of this session that has the attachments
     notice: Option<String>,
 }

@@ -15,7 +15,7 @@ pub(super) const ROW: Row = Row {
     name: "sandbox_remove",
     title: "Remove a sandbox",
     description: "Ends a sandbox of this session and removes it. Files in the shared directories stay, all others are gone. New files there that a program \
-                  of the host would execute are moved aside, and the answer names them.",
+                  of the host would execute are quarantined, and the answer names them.",
     queue: Queue::Command,
     effect: Effect::Ends,
     input: schema::<RemoveInput>,
@@ -23,12 +23,12 @@ pub(super) const ROW: Row = Row {
     wanted: None,
     run: |session, _, arguments| {
         typed(arguments, |input: RemoveInput| {
-            let moved_aside = session.remove(&input.sandbox, GRACE)?;
-            let moved = moved_aside
+            let quarantined = session.remove(&input.sandbox, GRACE)?;
+            let moved = quarantined
                 .iter()
-                .map(|path| format!("\nmoved aside, because a program of the host would execute it: {path}"));
+                .map(|path| format!("\nquarantined, because a program of the host would execute it: {path}"));
             let text = format!("removed {}{}", input.sandbox, moved.collect::<String>());
-            Ok((RemoveOutput { sandbox: input.sandbox, moved_aside }, text))
+            Ok((RemoveOutput { sandbox: input.sandbox, quarantined }, text))
         })
     },
 };
@@ -45,6 +45,6 @@ struct RemoveInput {
 #[derive(JsonSchema, Serialize)]
 struct RemoveOutput {
     sandbox: String,
-    /// What was moved aside, as paths in the sandbox
-    moved_aside: Vec<String>,
+    /// What was quarantined, as paths in the sandbox
+    quarantined: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! Detection: what the agent newly created and a program outside the sandbox would obey.
 //!
 //! What exists at the start is read-only. What does not exist cannot be kept from being made without leaving
-//! ghost files on the host, so it is compared with a baseline, classified by its content, and moved aside beneath
+//! ghost files on the host, so it is compared with a baseline, classified by its content, and quarantined beneath
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -180,7 +180,7 @@ impl Baseline {
         }
         let mut findings: Vec<Finding> = Vec::new();
         let mut found = |path, reason, origin| {
-            findings.push(Finding { path, reason, origin, aside: None, restored: false });
+            findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
         };
         // A link cannot be mounted over, so the agent can put something else in its place, or take it away.
         let is_replaced = |entry: &&Entry| {
@@ -224,11 +224,11 @@ impl Baseline {
             if let Some((reason, origin)) = redirected() {
                 let path = one.path.to_path_buf();
                 reported.insert(path.clone());
-                findings.push(Finding { path, reason, origin, aside: None, restored: false });
+                findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
             }
         }
         let was_searched = |git: &Path| self.searched.contains(&Base::Git(git.into()));
-        // What is moved aside does not lie there any more.
+        // What is quarantined does not lie there any more.
         let moved: HashSet<&Path> = findings
             .iter()
             .filter(|one| one.origin != FindingOrigin::Earlier)
@@ -242,7 +242,7 @@ impl Baseline {
             index::Start { indexes: &self.indexes, was_searched: &was_searched, is_shared: &is_shared };
         let indexes = index::added_entries(root, &start, mounts, goes, is_since);
         let mut found = |path, reason, origin| {
-            findings.push(Finding { path, reason, origin, aside: None, restored: false });
+            findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
         };
         for (path, reason, origin) in indexes {
             let touched = mounts.reach.is_beyond(&path).then(|| self.touched(root, &path));
@@ -265,7 +265,7 @@ impl Baseline {
         findings.retain(|one| once.insert((one.path.clone(), one.reason.clone())));
         let classified: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         for (path, (reason, origin)) in pointers.into_iter().filter(|(path, _)| !classified.contains(path)) {
-            findings.push(Finding { path, reason, origin, aside: None, restored: false });
+            findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
         }
         let mut said: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         said.extend(self.hidden.iter().map(|verdict| verdict.path.clone()));
@@ -284,7 +284,13 @@ impl Baseline {
                     Touched::Since => FindingOrigin::Created,
                     Touched::Before | Touched::Unknown => FindingOrigin::Earlier,
                 };
-                findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false });
+                findings.push(Finding {
+                    path,
+                    reason: Reason::Hidden,
+                    origin,
+                    quarantined: None,
+                    restored: false,
+                });
             }
         }
         for finding in &mut findings {
@@ -399,7 +405,7 @@ impl Baseline {
         let unread: HashSet<&Path> = unread.collect();
         let mut findings = Vec::new();
         let mut found = |path, reason, origin| {
-            findings.push(Finding { path, reason, origin, aside: None, restored: false });
+            findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
         };
         let news = verdicts.into_iter().filter_map(|verdict| {
             if is_recorded {

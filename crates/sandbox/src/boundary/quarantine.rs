@@ -62,7 +62,7 @@ pub enum QuarantineError {
     },
 }
 
-/// Moves something aside, and says in the finding where it is. What was there at the start, where it is known, takes its
+/// Quarantines something, and says in the finding where it is. What was there at the start, where it is known, takes its
 /// place in the same moment.
 ///
 /// It goes to `.sandboxctl-quarantine/<seconds>-<n>/` under its own path, where a leading dot of each name
@@ -70,7 +70,7 @@ pub enum QuarantineError {
 /// file numbers are used up, or where another file system is mounted there, it gets an inert name in its own directory, which takes neither. Every directory on the way
 /// is opened without following links, so that an agent which is still running cannot lead this anywhere else; whatever it
 /// puts at the path in the meantime is moved instead. Repositories that it holds are made inert until then.
-pub(crate) fn set_aside_for(
+pub(crate) fn quarantine_until(
     root: impl AsFd,
     finding: &mut Finding,
     original: Option<Original<'_>>,
@@ -108,7 +108,7 @@ pub(crate) fn set_aside_for(
     let made = (!is_quarantine(&finding.path)).then(|| Slot::make(root, &finding.path, now));
     let slot = match made {
         None | Some(Err(Errno::NOSPC | Errno::DQUOT | Errno::MLINK | Errno::NOMEM | Errno::NAMETOOLONG)) => {
-            return set_aside_in_place(root, finding, &from, name, until);
+            return quarantine_in_place(root, finding, &from, name, until);
         }
         Some(made) => made.map_err(failed("make a place in", Path::new(QUARANTINE)))?,
     };
@@ -122,14 +122,14 @@ pub(crate) fn set_aside_for(
     };
     match moved {
         Ok(()) => {
-            finding.aside = Some(slot.path);
+            finding.quarantined = Some(slot.path);
             finding.restored = original.is_some();
             Ok(disarm(&slot.directory, &slot.name, until))
         }
         Err(Errno::NOENT) => Ok(Moved::Gone),
         // Another file system is mounted there.
-        Err(Errno::XDEV) => set_aside_in_place(root, finding, &from, name, until),
-        Err(errno) => Err(failed("move aside", &finding.path)(errno)),
+        Err(Errno::XDEV) => quarantine_in_place(root, finding, &from, name, until),
+        Err(errno) => Err(failed("quarantine", &finding.path)(errno)),
     }
 }
 
@@ -158,7 +158,7 @@ fn packed_references(root: BorrowedFd<'_>, finding: &Finding) -> Option<Content>
 }
 
 /// Gives something an inert name in its own directory.
-fn set_aside_in_place(
+fn quarantine_in_place(
     root: BorrowedFd<'_>,
     finding: &mut Finding,
     from: &OwnedFd,
@@ -166,19 +166,19 @@ fn set_aside_in_place(
     until: Deadline,
 ) -> Result<Moved, QuarantineError> {
     let renamed = rename_in_place(root, &finding.path, from, name);
-    let aside = renamed.map_err(|errno| QuarantineError::File {
-        action: "move aside",
+    let quarantined = renamed.map_err(|errno| QuarantineError::File {
+        action: "quarantine",
         path: finding.path.clone(),
         source: errno.into(),
     })?;
-    let moved = disarm(from, aside.file_name().unwrap_or(name), until);
-    finding.aside = Some(aside);
+    let moved = disarm(from, quarantined.file_name().unwrap_or(name), until);
+    finding.quarantined = Some(quarantined);
     Ok(moved)
 }
 
-/// Moves something aside that was created. False if nothing is there any more.
-pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Result<bool, QuarantineError> {
-    Ok(set_aside_for(root, finding, None, now, Deadline::NEVER)? != Moved::Gone)
+/// Quarantines something that was created. False if nothing is there any more.
+pub fn quarantine(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Result<bool, QuarantineError> {
+    Ok(quarantine_until(root, finding, None, now, Deadline::NEVER)? != Moved::Gone)
 }
 
 /// A place in the quarantine for one thing.
@@ -202,7 +202,7 @@ impl Slot {
         Ok(Self { path, directory, name })
     }
 
-    /// Makes what is to be put back there, from where it is exchanged for what goes aside.
+    /// Makes what is to be put back there, from where it is exchanged for what is quarantined.
     fn fill(&self, original: Original<'_>) -> Result<(), Errno> {
         let made = match original {
             Original::Link(target) => rustix::fs::symlinkat(target, &self.directory, &self.name),
@@ -322,11 +322,11 @@ fn rename_in_place(
 
 /// Makes a directory of its own for one thing.
 fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd), Errno> {
-    let quarantine = match quarantine(root, now) {
+    let quarantine = match open_or_make(root, now) {
         // The agent may have closed the boundary itself.
         Err(Errno::ACCESS) => {
             beneath::open_up(root, OsStr::new("."))?;
-            quarantine(root, now)?
+            open_or_make(root, now)?
         }
         opened => opened?,
     };
@@ -363,7 +363,7 @@ fn first_free(directory: impl AsFd, name: impl Fn(u32) -> String) -> u32 {
 }
 
 /// Opens the quarantine, making it where it is missing.
-fn quarantine(root: BorrowedFd<'_>, now: SystemTime) -> Result<OwnedFd, Errno> {
+fn open_or_make(root: BorrowedFd<'_>, now: SystemTime) -> Result<OwnedFd, Errno> {
     match beneath::open_up(root, OsStr::new(QUARANTINE)) {
         Ok(()) | Err(Errno::NOENT) => {}
         // Something else stands there, or a link: the agent's work. Out of the way with it, as it is.
@@ -375,7 +375,7 @@ fn quarantine(root: BorrowedFd<'_>, now: SystemTime) -> Result<OwnedFd, Errno> {
     Ok(quarantine)
 }
 
-/// Keeps what was moved aside out of `git status` and `git add`, without touching a file of the user's. One that is
+/// Keeps what was quarantined out of `git status` and `git add`, without touching a file of the user's. One that is
 /// there already stays as it is.
 fn hide_from_git(quarantine: &OwnedFd) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -456,7 +456,7 @@ mod tests {
             path: path.into(),
             reason: Reason::NotAFile,
             origin: FindingOrigin::Created,
-            aside: None,
+            quarantined: None,
             restored: false,
         };
         let top = tempfile::tempdir().unwrap();
@@ -467,10 +467,10 @@ mod tests {
         let mut findings = [finding(".bashrc"), finding(QUARANTINE)];
         its_own_first(&mut findings);
         for finding in &mut findings {
-            assert!(set_aside(&root, finding, SystemTime::now()).unwrap());
-            assert!(fs::symlink_metadata(top.path().join(finding.aside.as_ref().unwrap())).is_ok());
+            assert!(quarantine(&root, finding, SystemTime::now()).unwrap());
+            assert!(fs::symlink_metadata(top.path().join(finding.quarantined.as_ref().unwrap())).is_ok());
         }
-        assert!(findings[1].aside.as_ref().unwrap().starts_with(QUARANTINE), "{findings:?}");
+        assert!(findings[1].quarantined.as_ref().unwrap().starts_with(QUARANTINE), "{findings:?}");
         assert!(fs::symlink_metadata(top.path().join(QUARANTINE)).unwrap().is_dir());
         // The control: what was not there first has another place, and nothing is left of the link's name.
         assert_eq!(fs::read_dir(top.path()).unwrap().count(), 3);

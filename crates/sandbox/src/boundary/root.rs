@@ -1,6 +1,6 @@
 //! The root of a boundary, a directory or a single file: held open, and entered only with the rights that the agent has in it.
 //!
-//! Whatever the agent can do there, these rights can read, copy, move aside and put back. So nothing of that is
+//! Whatever the agent can do there, these rights can read, copy, quarantine and put back. So nothing of that is
 //! done with root's: whoever may rename things in the boundary can put what only root may touch at any path in it.
 
 use std::io;

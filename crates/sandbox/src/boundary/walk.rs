@@ -63,7 +63,7 @@ const MAX_SET_ID_STATS: usize = 10_000;
 
 /// Walks through a boundary, entering directories that lie at most `depth` levels below its root.
 ///
-/// What detection has moved aside is not looked at again: nothing obeys it there. However much an agent has made, the
+/// What detection has quarantined is not looked at again: nothing obeys it there. However much an agent has made, the
 /// walk keeps no more of it in memory than some twenty megabytes, and says that it is not whole.
 ///
 /// Only the root itself has to be readable: everything else that cannot be looked at is part of the result.

@@ -116,7 +116,7 @@ impl Caller {
     }
 
     /// Ends a sandbox, and removes all that is left of it: everything inside gets SIGTERM, and SIGKILL where it has not ended within `grace`. What its commands have made that
-    /// would run on this host is moved aside, and reported to `notice`.
+    /// would run on this host is quarantined, and reported to `notice`.
     ///
     /// # Errors
     ///

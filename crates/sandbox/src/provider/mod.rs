@@ -28,7 +28,7 @@ mod mount_plan;
 pub mod native;
 mod staying;
 
-/// Clears up after sandboxes that have ended: what their agents made that would run on the host is moved aside. Whoever starts
+/// Clears up after sandboxes that have ended: what their agents made that would run on the host is quarantined. Whoever starts
 /// the next one does the same.
 ///
 /// # Errors

@@ -104,7 +104,7 @@ impl<'a> Boundaries<'a> {
         let rules = SearchRules::of(&plan.protect);
         for (boundary, hidden) in plan.boundaries.iter().zip(hidden) {
             if boundary.kind == BoundaryKind::Home {
-                // Nothing on the host obeys what is in it, so nothing is protected, and nothing is moved aside.
+                // Nothing on the host obeys what is in it, so nothing is protected, and nothing is quarantined.
                 all.push(Mounts::default());
                 continue;
             }
@@ -327,7 +327,7 @@ impl<'a> Boundaries<'a> {
         self.sightings.borrow_mut().add(&found)
     }
 
-    /// Moves aside what the agent made that would run on the host, and forgets the run. Where not all could be
+    /// Quarantines what the agent made that would run on the host, and forgets the run. Where not all could be
     /// looked at or moved, the record stays, and the next command tries again.
     pub(crate) fn close(self, notice: &mut dyn FnMut(Notice)) -> Last {
         for loss in self.guard.final_check(&self.writable) {
@@ -351,12 +351,12 @@ impl<'a> Boundaries<'a> {
                         remaining.push(remembered.clone());
                     } else if !stuck.is_empty() {
                         let count = stuck.len();
-                        coverage.add_gap(boundary, &format!("{count} found and not moved aside"));
+                        coverage.add_gap(boundary, &format!("{count} found and not quarantined"));
                         remaining.push(Remembered { stuck: Some(stuck), ..remembered.clone() });
                     }
                     detected.extend(scan.findings.into_iter().map(|finding| Finding {
                         path: here(finding.path),
-                        aside: finding.aside.map(here),
+                        quarantined: finding.quarantined.map(here),
                         ..finding
                     }));
                 }

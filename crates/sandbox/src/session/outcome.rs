@@ -26,8 +26,8 @@ pub enum Notice {
     Warning(String),
     /// What the agent has made and would run on the host, seen while it runs.
     Detected(Finding),
-    /// What the agent of a run that has ended had made, and was moved aside by a later command; a warning says so to people.
-    MovedAside {
+    /// What the agent of a run that has ended had made, and was quarantined by a later command; a warning says so to people.
+    Quarantined {
         run: RunId,
         /// The shared directory, on the host.
         boundary: PathBuf,

@@ -71,7 +71,7 @@ pub struct Remembered {
     pub unsearched: bool,
 }
 
-/// Something that could not be moved aside.
+/// Something that could not be quarantined.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Stuck {
     pub finding: Finding,

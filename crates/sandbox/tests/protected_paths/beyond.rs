@@ -42,7 +42,7 @@ fn a_repository_that_an_index_lists_later_is_found_in_the_last_look() {
         let info = format!("160000,{},{place}", commit.trim());
         git(&boundary.host, &["update-index", "--add", "--cacheinfo", &info]);
         assert!(is_obeyed(&boundary, place), "the control: git obeys {place}");
-        assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
+        assert!(quarantine(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
         assert!(!is_obeyed(&boundary, place), "{place}");
     }
 }

@@ -12,7 +12,7 @@ type Variant = (&'static [(&'static str, &'static str)], [&'static str; 2], &'st
 
 /// One run writes what nothing obeys, and the next one puts it in the place of a link of the user's.
 #[test]
-fn what_is_old_is_moved_aside_where_it_replaces_a_link_in_the_middle_of_a_chain() {
+fn what_is_old_is_quarantined_where_it_replaces_a_link_in_the_middle_of_a_chain() {
     let variants: [Variant; 5] = [
         (
             &[("conf/vscode", ".vscode"), ("../base/vscode", "conf/vscode")],
@@ -83,7 +83,7 @@ fn what_is_old_is_moved_aside_where_it_replaces_a_link_in_the_middle_of_a_chain(
 
 /// The user's own configuration names what is not there yet, and neither is the directory around it.
 #[test]
-fn an_old_link_that_comes_to_lie_where_a_program_is_looked_for_is_moved_aside() {
+fn an_old_link_that_comes_to_lie_where_a_program_is_looked_for_is_quarantined() {
     for (settings, evil, inert, [from, to], link) in [
         (
             [["core.hooksPath", "build/git/hooks"]],
@@ -123,7 +123,7 @@ fn an_old_link_that_comes_to_lie_where_a_program_is_looked_for_is_moved_aside() 
 
 /// A link without a dot is ordinary, and what lies behind it was so, too.
 #[test]
-fn a_new_link_that_has_programs_obey_what_was_there_is_moved_aside() {
+fn a_new_link_that_has_programs_obey_what_was_there_is_quarantined() {
     for (file, content, link) in [
         ("x/config.toml", "[hooks]\nenter = \"evil\"\n", "mise"),
         ("x/bazel", "#!/bin/sh\nevil\n", "tools"),

@@ -106,7 +106,7 @@ fn what_took_the_place_of_a_protected_file_is_distinguished_from_what_was_change
     boundary.write(".git/config", "[core]\n\tpager = more\n");
     assert_eq!(origins(), [FindingOrigin::Earlier], "the same file was protected all the time");
     let mut findings = boundary.compare(&baseline);
-    assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).is_err());
+    assert!(quarantine(boundary.root().enter().unwrap(), &mut findings[0], now()).is_err());
     replace("[core]\n\tpager = less\n[remote \"o\"]\n\turl = x:y\n");
     assert_eq!(origins(), [], "the pager was there before");
     for executing in ["[core]\n\tpager = evil\n", "[core]\n\tpager = less\n\tfsmonitor = evil\n"] {
@@ -114,7 +114,7 @@ fn what_took_the_place_of_a_protected_file_is_distinguished_from_what_was_change
         assert_eq!(origins(), [FindingOrigin::Replaced], "{executing}");
     }
     let mut findings = boundary.compare(&baseline);
-    assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
+    assert!(quarantine(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
     assert!(!boundary.host.join(".git/config").exists());
 }
 
@@ -245,7 +245,7 @@ fn what_cannot_be_looked_into_is_found() {
         ]
     );
     for finding in findings.iter_mut().filter(|finding| finding.origin == FindingOrigin::Created) {
-        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
+        assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
         assert!(!boundary.host.join(&finding.path).exists(), "{finding}");
     }
     boundary.mode("mine", 0o700).mode("closed", 0o700);

@@ -22,7 +22,7 @@ fn what_is_too_much_to_be_classified_is_not_given_the_benefit_of_the_doubt() {
     let found: Vec<_> = found.filter(|(_, reason)| **reason != Reason::HardLinked).collect();
     assert_eq!(found, [(".claude", &Reason::Hidden), (".vscode", &Reason::Hidden)]);
     for finding in &mut findings {
-        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
+        assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     assert_eq!(boundary.compare(&baseline), []);
 }

@@ -202,7 +202,7 @@ fn a_new_link_in_the_list_of_work_trees_is_found() {
     let wanted = [".git/worktrees", "b/.git/worktrees/out", "b/.git/worktrees/x"];
     assert_eq!(found, wanted.map(|path| (path, &Reason::NotAFile, FindingOrigin::Created)));
     for finding in &mut findings {
-        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
+        assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     assert!(boundary.host.join("mine/work").is_dir(), "what a link leads to stays");
     assert_eq!(boundary.compare(&boundary.baseline()), []);

@@ -63,7 +63,7 @@ fn a_repository_among_the_objects_of_git_annex_is_found_whatever_leads_there() {
         let config = format!("{place}/config");
         assert!(found.contains(&(config.as_str(), FindingOrigin::Created)), "{found:?}");
         for mut finding in findings {
-            let _ = set_aside(boundary.root().enter().unwrap(), &mut finding, now());
+            let _ = quarantine(boundary.root().enter().unwrap(), &mut finding, now());
         }
         assert!(!is_obeyed(&boundary, entered), "{place} behind {link}");
     }
@@ -87,7 +87,7 @@ fn a_repository_that_a_later_run_completes_among_them_is_found() {
 }
 
 #[test]
-fn a_link_to_a_directory_among_them_is_moved_aside() {
+fn a_link_to_a_directory_among_them_is_quarantined() {
     let (boundary, _) = committed();
     boundary.write(".git/annex/objects/aa/bb/KEY/KEY", "content").directory(".git/annex/objects/aa/x/x");
     let baseline = boundary.baseline();
@@ -135,7 +135,7 @@ fn files_of_git_annex_pass_untouched() {
 
 /// A name with a slash in it leads git-annex to such a directory: in attributes, in the name of a file, or on a branch.
 #[test]
-fn a_new_directory_in_which_git_annex_looks_for_programs_is_moved_aside() {
+fn a_new_directory_in_which_git_annex_looks_for_programs_is_quarantined() {
     let (boundary, _) = committed();
     boundary.write("elsewhere/known/git-annex-remote-mine/run", "mine");
     boundary.write("old/program", "").until_the_clock_is_past("old/program");
@@ -163,7 +163,7 @@ fn a_new_directory_in_which_git_annex_looks_for_programs_is_moved_aside() {
     );
     for mut finding in found {
         assert!(!finding.stays() && finding.origin == FindingOrigin::Created, "{finding}");
-        set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap();
+        quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap();
     }
     assert!(!boundary.host.join("git-annex-backend-Xa").exists());
     assert_eq!(ended(&boundary, &boundary.baseline()), []);
@@ -188,7 +188,7 @@ fn such_a_directory_outside_of_a_repository_stays_and_is_found_in_one() {
 }
 
 #[test]
-fn what_names_a_program_in_the_work_tree_for_git_annex_is_moved_aside() {
+fn what_names_a_program_in_the_work_tree_for_git_annex_is_quarantined() {
     let (boundary, _) = committed();
     boundary.write(".gitattributes", "* text=auto\n").until_the_clock_is_past(".gitattributes");
     let baseline = boundary.baseline();

@@ -44,7 +44,7 @@ fn is_applied(boundary: &Boundary) -> bool {
 }
 
 #[test]
-fn a_stash_that_the_next_commit_would_apply_is_moved_aside() {
+fn a_stash_that_the_next_commit_would_apply_is_quarantined() {
     for place in [".git/MERGE_AUTOSTASH", ".git/packed-refs"] {
         let attack = |boundary: &Boundary| {
             let number = stash(boundary);
@@ -72,7 +72,7 @@ fn a_stash_that_the_next_commit_would_apply_is_moved_aside() {
 }
 
 #[test]
-fn a_stash_of_an_interrupted_rebase_is_moved_aside() {
+fn a_stash_of_an_interrupted_rebase_is_quarantined() {
     let attack = |boundary: &Boundary| {
         let number = stash(boundary);
         let head = fs::read_to_string(boundary.host.join(".git/HEAD")).unwrap();
@@ -106,7 +106,7 @@ fn a_stash_of_an_interrupted_rebase_is_moved_aside() {
 }
 
 #[test]
-fn a_variant_that_git_makes_another_number_of_is_moved_aside() {
+fn a_variant_that_git_makes_another_number_of_is_quarantined() {
     let number = "1".repeat(40);
     let attack = |boundary: &Boundary, variant: &str| {
         let hook = fs::read_to_string(boundary.host.join(".githooks/pre-commit")).unwrap();

@@ -135,7 +135,7 @@ pub(crate) fn index(version: u32, entries: &[(u32, &str, &str)]) -> Vec<u8> {
 }
 
 #[test]
-fn an_index_that_has_git_write_elsewhere_is_moved_aside() {
+fn an_index_that_has_git_write_elsewhere_is_quarantined() {
     for (version, path) in
         [(2, "../outside"), (4, "../outside"), (2, ".git/hooks/pre-commit"), (4, "a/../.Git/x")]
     {
@@ -263,7 +263,7 @@ fn a_split_index_is_ordinary_and_a_forged_one_is_found() {
 }
 
 #[test]
-fn what_rerere_would_read_or_write_elsewhere_is_moved_aside() {
+fn what_rerere_would_read_or_write_elsewhere_is_quarantined() {
     let number = "0123456789".repeat(4);
     let unreadable = Reason::Unreadable { format: policy::classify::FileFormat::Index };
     let elsewhere = |path: &str| Reason::WritesElsewhere { example: path.into() };
@@ -476,7 +476,7 @@ fn a_repository_that_a_remote_leads_to_is_searched_wherever_it_lies() {
 }
 
 #[test]
-fn a_submodule_whose_work_tree_is_no_place_for_one_is_moved_aside() {
+fn a_submodule_whose_work_tree_is_no_place_for_one_is_quarantined() {
     // The work tree as its repository names it, what it brings along, and where that comes to lie.
     for (work_tree, brought, lies) in [
         ("../../../.git/hooks", "post-commit", ".git/hooks/post-commit"),
@@ -524,7 +524,7 @@ fn a_submodule_whose_work_tree_is_no_place_for_one_is_moved_aside() {
 }
 
 #[test]
-fn a_link_in_the_place_of_more_alternates_is_moved_aside() {
+fn a_link_in_the_place_of_more_alternates_is_quarantined() {
     for way in ["x/info/alternates", "x/info"] {
         let (boundary, outside) = committed();
         let private = outside.with_file_name("private");
@@ -592,7 +592,7 @@ fn what_an_editor_obeys_above_the_data_of_a_submodule_or_a_worktree_is_found() {
 }
 
 #[test]
-fn what_git_does_not_make_among_its_data_is_moved_aside_and_the_users_own_stays() {
+fn what_git_does_not_make_among_its_data_is_quarantined_and_the_users_own_stays() {
     let (boundary, _) = committed();
     boundary.write(".git/mine", "").write(".git/tool/config", "x").write("bare.git/mine", "");
     boundary.bare("bare.git").write("kept/mine", "").bare("kept");
@@ -624,7 +624,7 @@ fn what_git_does_not_make_among_its_data_is_moved_aside_and_the_users_own_stays(
 }
 
 #[test]
-fn an_empty_file_that_git_would_write_through_is_moved_aside() {
+fn an_empty_file_that_git_would_write_through_is_quarantined() {
     for (path, content) in [("remotes/origin", "URL: ./evil.git\n"), ("lazygit.yml", "customCommands: []\n")]
     {
         let attack = |boundary: &Boundary| {

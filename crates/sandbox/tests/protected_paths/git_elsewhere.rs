@@ -65,7 +65,7 @@ fn what_git_finds_under_the_name_of_a_submodule_is_found() {
 }
 
 #[test]
-fn a_link_in_a_directory_of_objects_that_git_borrows_from_is_moved_aside() {
+fn a_link_in_a_directory_of_objects_that_git_borrows_from_is_quarantined() {
     for (link, target) in [("x/pack", "pack"), ("x/NN", "NN"), ("x/NN/FILE", "NN/FILE")] {
         let (boundary, outside) = committed();
         let private = outside.with_file_name("private");
@@ -89,7 +89,7 @@ fn a_link_in_a_directory_of_objects_that_git_borrows_from_is_moved_aside() {
         // The last look goes into what has so many directories.
         let mut found = boundary.last_look(&baseline);
         for finding in &mut found {
-            assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
+            assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
         }
         let mut paths: Vec<_> = found.iter().map(|one| one.path.to_str().unwrap()).collect();
         paths.sort_unstable();
@@ -107,7 +107,7 @@ fn a_link_in_a_directory_of_objects_that_git_borrows_from_is_moved_aside() {
 
 /// One run says where the work tree is, and the next one has that place lead elsewhere.
 #[test]
-fn a_link_where_a_linked_work_tree_was_is_moved_aside() {
+fn a_link_where_a_linked_work_tree_was_is_quarantined() {
     let (boundary, outside) = committed();
     let there = outside.with_file_name("there");
     fs::create_dir(&there).unwrap();
@@ -132,7 +132,7 @@ fn a_link_where_a_linked_work_tree_was_is_moved_aside() {
 }
 
 #[test]
-fn a_link_that_comes_to_lie_before_what_rerere_reads_has_its_list_moved_aside() {
+fn a_link_that_comes_to_lie_before_what_rerere_reads_has_its_list_quarantined() {
     let number = "0123456789".repeat(4);
     let merging = || {
         let (boundary, outside) = committed();
@@ -192,7 +192,7 @@ fn untracked(boundary: &Boundary) -> String {
 }
 
 #[test]
-fn an_untracked_cache_that_has_git_read_elsewhere_is_moved_aside() {
+fn an_untracked_cache_that_has_git_read_elsewhere_is_quarantined() {
     let read = |example: &str| Reason::ReadsElsewhere { example: example.into() };
     // Names in the place of `aa`.
     for name in ["..", "/t"] {
@@ -249,7 +249,7 @@ fn an_untracked_cache_that_has_git_read_elsewhere_is_moved_aside() {
 /// One run makes a pointer that leads to a plain place, and a link that nothing leads to; the next one renames the directory around the
 /// link, which changes neither.
 #[test]
-fn an_old_link_that_comes_to_its_place_with_a_directory_is_moved_aside() {
+fn an_old_link_that_comes_to_its_place_with_a_directory_is_quarantined() {
     type Prepare = fn(&Boundary, &Path);
     type IsObeyed = fn(&Boundary, &Path) -> bool;
     let number = |private: &Path| git(private, &["rev-parse", "HEAD"]);

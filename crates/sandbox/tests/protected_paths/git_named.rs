@@ -3,7 +3,7 @@
 use super::repositories::{committed, git, move_all};
 use super::*;
 
-/// The paths of what was moved aside.
+/// The paths of what was quarantined.
 fn moved(boundary: &Boundary, baseline: &Baseline) -> Vec<String> {
     move_all(boundary, baseline).iter().map(|one| one.path.to_str().unwrap().to_owned()).collect()
 }
@@ -19,7 +19,7 @@ fn submodule_elsewhere(boundary: &Boundary) {
 }
 
 #[test]
-fn a_new_work_tree_that_does_not_lead_back_is_moved_aside() {
+fn a_new_work_tree_that_does_not_lead_back_is_quarantined() {
     let is_obeyed = |boundary: &Boundary| {
         git(&boundary.host.join("sub"), &["rev-parse", "--show-toplevel"]).trim().ends_with("/elsewhere")
     };

@@ -18,7 +18,7 @@ fn found(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason, Findi
 }
 
 #[test]
-fn a_reference_that_leads_out_of_the_references_is_moved_aside() {
+fn a_reference_that_leads_out_of_the_references_is_quarantined() {
     for (reference, target, words) in [
         ("ORIG_HEAD", "modules/lib/commondir", &["reset", "-q", "--hard"][..]),
         ("refs/stash", "modules/lib/x/refs/x", &["stash", "-q"]),
@@ -45,7 +45,7 @@ fn a_reference_that_leads_out_of_the_references_is_moved_aside() {
 }
 
 #[test]
-fn a_branch_whose_name_is_an_option_is_moved_aside() {
+fn a_branch_whose_name_is_an_option_is_quarantined() {
     let name = "refs/heads/--output=written";
     let attack = |boundary: &Boundary, is_link: bool| {
         let head = git(&boundary.host, &["rev-parse", "HEAD"]);
@@ -85,7 +85,7 @@ fn a_branch_whose_name_is_an_option_is_moved_aside() {
 }
 
 #[test]
-fn what_git_takes_for_an_option_in_the_place_of_a_reference_is_moved_aside() {
+fn what_git_takes_for_an_option_in_the_place_of_a_reference_is_quarantined() {
     let bisecting = || {
         let (boundary, _) = committed();
         for number in ["2", "3"] {
@@ -165,7 +165,7 @@ fn references_that_git_writes_and_messages_are_no_news() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_gits_data_is_moved_aside() {
+fn a_pipe_in_the_place_of_gits_data_is_quarantined() {
     let pipe = |boundary: &Boundary, path: &str| {
         let _ = fs::remove_file(boundary.host.join(path));
         assert!(Command::new("mkfifo").arg(boundary.host.join(path)).status().unwrap().success());
@@ -271,7 +271,7 @@ fn a_link_far_below_into_the_objects_leads_to_nothing_that_was_missed() {
     let mut findings = boundary.last_look(&baseline);
     assert!(!findings.is_empty());
     for finding in &mut findings {
-        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
+        assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     git(&app, &["status"]);
     assert!(!app.join("obeyed").exists(), "{findings:?}");
@@ -307,7 +307,7 @@ fn a_program_may_have_any_name_and_be_a_directory() {
 }
 
 #[test]
-fn alternates_in_quotes_with_an_escape_are_moved_aside() {
+fn alternates_in_quotes_with_an_escape_are_quarantined() {
     let (boundary, outside) = committed();
     let other = outside.with_file_name("other");
     fs::create_dir(&other).unwrap();
@@ -360,7 +360,7 @@ fn a_work_tree_whose_name_is_no_text_is_where_git_takes_it_to_be() {
 }
 
 #[test]
-fn an_option_of_a_strategy_that_git_does_not_have_is_moved_aside() {
+fn an_option_of_a_strategy_that_git_does_not_have_is_quarantined() {
     let attack = |boundary: &Boundary, option: &str| {
         let here = |words: &[&str]| drop(git(&boundary.host, words));
         let commit = |branch: &str, path: &str| {

@@ -167,7 +167,7 @@ const ATTACKS: &[Attack] = &[
 ];
 
 #[test]
-fn settings_that_have_git_run_read_or_write_something_are_moved_aside() {
+fn settings_that_have_git_run_read_or_write_something_are_quarantined() {
     for Attack { agent, owner, succeeded } in ATTACKS {
         let boundary = prepared();
         attack(&boundary, agent);
@@ -284,7 +284,7 @@ fn a_file_that_leads_to_a_repository_in_the_boundary_stays_and_is_protected() {
 
 /// In one run the path leads to a repository of the agent's, in the next one to that of the owner.
 #[test]
-fn a_link_in_the_place_of_a_repository_that_a_setting_names_is_moved_aside() {
+fn a_link_in_the_place_of_a_repository_that_a_setting_names_is_quarantined() {
     let before = |boundary: &Boundary| {
         attack(boundary, "git init -q way; git remote add origin ./way");
         sh(boundary, "", "touch .git/index");

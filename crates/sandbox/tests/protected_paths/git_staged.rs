@@ -149,7 +149,7 @@ fn a_submodule_at_or_above_a_protected_path_is_reported() {
 }
 
 #[test]
-fn what_is_moved_aside_and_staged_too_would_be_written_again() {
+fn what_is_quarantined_and_staged_too_would_be_written_again() {
     let boundary = with_hooks(&[]);
     let baseline = boundary.baseline();
     boundary.write("lefthook.yml", "pre-commit:\n");
@@ -158,7 +158,7 @@ fn what_is_moved_aside_and_staged_too_would_be_written_again() {
     let staged = Reason::StagesProtected { files: 1, example: "lefthook.yml".into() };
     assert!(findings.iter().any(|one| one.reason == staged), "{findings:?}");
     let file = findings.iter_mut().find(|one| one.path == Path::new("lefthook.yml")).unwrap();
-    assert!(set_aside(boundary.root().enter().unwrap(), file, now()).unwrap());
+    assert!(quarantine(boundary.root().enter().unwrap(), file, now()).unwrap());
     git(&boundary.host, &["checkout", "--", "."]);
     assert!(boundary.host.join("lefthook.yml").exists(), "git writes it again");
 }
@@ -261,7 +261,7 @@ fn with_directories(flags: &[&[&str]]) -> (Boundary, PathBuf) {
 }
 
 #[test]
-fn a_link_out_of_the_boundary_where_an_index_lists_files_is_moved_aside() {
+fn a_link_out_of_the_boundary_where_an_index_lists_files_is_quarantined() {
     const CONE: &[&str] = &["sparse-checkout", "set", "in"];
     const SPARSE: &[&str] = &["sparse-checkout", "set", "--sparse-index", "in"];
     const REAPPLY: &[&str] = &["sparse-checkout", "reapply"];

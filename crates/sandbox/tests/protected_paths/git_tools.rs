@@ -97,7 +97,7 @@ fn more_files_than_are_searched_for_programs_are_a_gap() {
 }
 
 #[test]
-fn a_new_program_in_the_directory_of_a_tool_is_moved_aside() {
+fn a_new_program_in_the_directory_of_a_tool_is_quarantined() {
     let boundary = filtered("own");
     boundary.write(".git/gitweb/gitweb_config.perl", "our $projectroot = '/';\n");
     let baseline = boundary.baseline();

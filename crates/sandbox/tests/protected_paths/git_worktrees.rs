@@ -4,7 +4,7 @@ use super::repositories::*;
 use super::*;
 
 #[test]
-fn a_linked_work_tree_that_leads_out_of_the_boundary_is_moved_aside() {
+fn a_linked_work_tree_that_leads_out_of_the_boundary_is_quarantined() {
     let (boundary, outside) = committed();
     let there = outside.with_file_name("there");
     fs::create_dir(&there).unwrap();
@@ -43,7 +43,7 @@ fn a_linked_work_tree_that_leads_out_of_the_boundary_is_moved_aside() {
 }
 
 #[test]
-fn a_link_that_comes_to_lie_where_a_linked_work_tree_was_is_moved_aside() {
+fn a_link_that_comes_to_lie_where_a_linked_work_tree_was_is_quarantined() {
     let prepared = || {
         let (boundary, outside) = committed();
         let there = outside.with_file_name("there");

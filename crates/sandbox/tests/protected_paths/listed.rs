@@ -105,7 +105,7 @@ fn whatever_appears_at_a_path_that_was_asked_for_is_found() {
     assert!(findings.iter().all(|one| one.reason == Reason::Listed && one.origin == FindingOrigin::Created));
     assert_eq!(compare(&boundary, &baseline, &[]), [], "the control: nobody asked");
     for finding in &mut findings {
-        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
+        assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     assert_eq!(compare(&boundary, &baseline, &asked), []);
     assert!(boundary.host.join("ordinary.txt").exists());

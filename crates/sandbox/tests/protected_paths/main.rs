@@ -50,7 +50,7 @@ use sandbox::boundary::detect::finding::{Finding, FindingOrigin};
 use sandbox::boundary::protect::mounts::{FileKind, Mounts, ProtectionGap};
 use sandbox::boundary::protect::search::{self, SearchRules};
 use sandbox::boundary::quarantine::name::QUARANTINE;
-use sandbox::boundary::quarantine::set_aside;
+use sandbox::boundary::quarantine::quarantine;
 use sandbox::boundary::root::{Entered, Root};
 use sandbox::boundary::walk::{Git, Known, Names, Walk, walk, walk_everywhere, walk_until, walk_with_files};
 use sandbox::host::deadline::Deadline;

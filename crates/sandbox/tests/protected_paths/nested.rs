@@ -89,7 +89,7 @@ fn what_is_deeper_than_anybody_reads_counts_as_hidden() {
 
 /// Nobody looked at the start where it lies, and an earlier run may have made it.
 #[test]
-fn what_leads_to_a_repository_in_a_protected_directory_that_nobody_knew_is_moved_aside() {
+fn what_leads_to_a_repository_in_a_protected_directory_that_nobody_knew_is_quarantined() {
     let place = ".claude/1/2/3/4/5/r";
     let lead = |boundary: &Boundary| {
         boundary.write("sub/.git", &format!("gitdir: ../{place}/.git\n"));

@@ -102,7 +102,7 @@ fn a_pointer_to_what_was_there_is_moved_and_that_is_not() {
         make(&boundary);
         let mut findings = boundary.compare(&baseline);
         assert_eq!(found(&boundary, &baseline), created([wanted]));
-        assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
+        assert!(quarantine(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
         assert_eq!(boundary.compare(&baseline), []);
         assert!(boundary.host.join("node_modules/x/hooks/pre-commit").exists());
     }

@@ -1,4 +1,4 @@
-//! What is moved aside, and what is not done on the way.
+//! What is quarantined, and what is not done on the way.
 
 use super::*;
 use std::borrow::Cow;
@@ -10,18 +10,19 @@ fn what_was_created_is_moved_to_where_nothing_obeys_it() {
     boundary.write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
     let mut findings = boundary.compare(&baseline);
     for finding in &mut findings {
-        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap());
+        assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap());
     }
     assert!(!boundary.host.join(".bashrc").exists());
-    let aside: Vec<_> = findings.iter().map(|one| one.aside.as_ref().unwrap().to_str().unwrap()).collect();
+    let quarantined: Vec<_> =
+        findings.iter().map(|one| one.quarantined.as_ref().unwrap().to_str().unwrap()).collect();
     assert_eq!(
-        aside,
+        quarantined,
         [
             format!("{QUARANTINE}/1700000000-0/dot-bashrc"),
             format!("{QUARANTINE}/1700000000-1/sub/dot-git/hooks/pre-commit")
         ]
     );
-    assert_eq!(fs::read_to_string(boundary.host.join(aside[1])).unwrap(), "evil");
+    assert_eq!(fs::read_to_string(boundary.host.join(quarantined[1])).unwrap(), "evil");
     assert_eq!(boundary.compare(&baseline), [], "and it is not found again");
 }
 
@@ -32,10 +33,10 @@ fn what_is_gone_already_is_no_error() {
     boundary.write("sub/.git/hooks/pre-commit", "evil");
     let mut finding = boundary.compare(&baseline).remove(0);
     fs::remove_dir_all(boundary.host.join("sub")).unwrap();
-    assert!(!set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
+    assert!(!quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     boundary.directory("sub/.git/hooks");
-    assert!(!set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
-    assert_eq!(finding.aside, None);
+    assert!(!quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
+    assert_eq!(finding.quarantined, None);
     assert!(!boundary.host.join(QUARANTINE).exists());
 }
 
@@ -51,7 +52,7 @@ fn a_link_on_the_way_is_not_followed() {
     // The agent swaps the directory for a link after it was classified.
     fs::remove_dir_all(boundary.host.join("sub")).unwrap();
     boundary.link(&outside, "sub");
-    assert!(!set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
+    assert!(!quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     assert!(outside.join(".git/hooks/pre-commit").exists());
 }
 
@@ -63,7 +64,7 @@ fn a_quarantine_that_is_a_link_is_not_written_through() {
     let baseline = boundary.baseline();
     boundary.link(&outside, QUARANTINE).write(".bashrc", "evil");
     let mut finding = boundary.compare(&baseline).remove(0);
-    assert!(set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
+    assert!(quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     assert!(fs::symlink_metadata(boundary.host.join(QUARANTINE)).unwrap().is_dir());
 }
@@ -86,7 +87,7 @@ fn closed_directories_do_not_stand_in_the_way() {
         boundary.directory(QUARANTINE).write("sub/.git/hooks/pre-commit", "evil").mode(closed, mode);
         let mut finding = boundary.compare(&baseline).remove(0);
         assert!(
-            set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap(),
+            quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap(),
             "{closed} {mode:o}"
         );
         assert!(!boundary.host.join("sub/.git/hooks/pre-commit").exists(), "{closed} {mode:o}");
@@ -103,7 +104,7 @@ fn a_quarantine_that_cannot_be_searched_does_not_go_into_itself() {
     boundary.write(&format!("{QUARANTINE}/x/.git/hooks/pre-commit"), "evil").mode(QUARANTINE, 0o000);
     let mut finding = boundary.last_look(&baseline).remove(0);
     assert_eq!(finding.path, Path::new(QUARANTINE));
-    assert!(set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
+    assert!(quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     assert!(!boundary.host.join(QUARANTINE).exists());
     assert_eq!(boundary.last_look(&baseline), [], "and it is not found again");
 }
@@ -114,7 +115,7 @@ fn a_quarantine_that_is_a_file_is_put_out_of_the_way_though_names_are_taken() {
     let baseline = boundary.baseline();
     boundary.write(QUARANTINE, "").write(&format!("{QUARANTINE}-1700000000-0"), "").write(".bashrc", "evil");
     let mut finding = boundary.compare(&baseline).remove(0);
-    assert!(set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
+    assert!(quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     assert!(boundary.host.join(format!("{QUARANTINE}-1700000000-1")).is_file());
 }
 
@@ -140,8 +141,8 @@ fn while_the_agent_swaps_directories_and_links_nothing_outside_is_touched() {
         });
         for _ in 0..2000 {
             let mut finding = finding.clone();
-            let _ = set_aside(boundary.root().enter().unwrap(), &mut finding, now());
-            if finding.aside.is_some() {
+            let _ = quarantine(boundary.root().enter().unwrap(), &mut finding, now());
+            if finding.quarantined.is_some() {
                 boundary.write("again", "evil");
                 let _ =
                     fs::rename(boundary.host.join("again"), boundary.host.join("hidden/hooks/pre-commit"));
@@ -196,11 +197,11 @@ fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
     for place in inner {
         fs::remove_file(boundary.host.join(place).join("obeyed")).unwrap();
     }
-    assert!(set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
-    let aside = finding.aside.unwrap();
-    assert_eq!(obeyed(aside.to_str().unwrap()), [false; 3]);
-    assert!(boundary.host.join(&aside).join("r/dot-git-/config").exists(), "nothing is lost");
-    assert!(boundary.host.join(&aside).join("case/dot-Git").exists(), "whatever its case");
+    assert!(quarantine(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
+    let quarantined = finding.quarantined.unwrap();
+    assert_eq!(obeyed(quarantined.to_str().unwrap()), [false; 3]);
+    assert!(boundary.host.join(&quarantined).join("r/dot-git-/config").exists(), "nothing is lost");
+    assert!(boundary.host.join(&quarantined).join("case/dot-Git").exists(), "whatever its case");
     assert!(outside.join(".git/HEAD").exists(), "and no link is followed");
 }
 

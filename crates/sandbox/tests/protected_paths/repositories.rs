@@ -50,7 +50,7 @@ pub(crate) fn committed_in(boundary: Boundary) -> (Boundary, PathBuf) {
 pub(crate) fn move_all(boundary: &Boundary, baseline: &Baseline) -> Vec<Finding> {
     let mut findings = boundary.compare(baseline);
     for finding in &mut findings {
-        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
+        assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     findings
 }

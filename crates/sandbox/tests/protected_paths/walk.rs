@@ -39,7 +39,7 @@ fn enters_no_more_levels_than_the_bound_and_says_what_it_left_out() {
 }
 
 #[test]
-fn what_was_moved_aside_is_not_looked_at_again_and_is_no_gap() {
+fn what_was_quarantined_is_not_looked_at_again_and_is_no_gap() {
     let boundary = Boundary::new();
     for name in [QUARANTINE.to_owned(), format!("{QUARANTINE}-1700000000-0")] {
         boundary.repository(&format!("{name}/a")).directory(&format!("{name}/1/2/3/4/5"));

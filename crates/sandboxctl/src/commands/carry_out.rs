@@ -213,7 +213,7 @@ pub(super) fn carry(
                 noticed.push(finding.path);
             }
             // A warning says it, too.
-            Notice::MovedAside { .. } => {}
+            Notice::Quarantined { .. } => {}
             Notice::Warning(warning) => match plan.provider {
                 // That there is no isolation is said to a person whether or not they want to hear it, and once: to
                 // programs the report says it, layer by layer.

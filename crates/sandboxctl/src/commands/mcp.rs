@@ -143,12 +143,12 @@ impl Host {
         let mut notice = |notice| match notice {
             Notice::Warning(warning) => self.ui.warning(warning),
             Notice::Detected(finding) => self.ui.warning(report::made(&finding)),
-            Notice::MovedAside { run, boundary, finding } if run == sandbox.record.id => {
+            Notice::Quarantined { run, boundary, finding } if run == sandbox.record.id => {
                 let shared = plan.boundaries.iter().find(|shared| shared.host == boundary);
                 moved.extend(shared.map(|shared| escape::path(&shared.guest.join(finding.path))));
             }
             // Of another one.
-            Notice::MovedAside { .. } | Notice::Started(_) => {}
+            Notice::Quarantined { .. } | Notice::Started(_) => {}
         };
         let context = self.context();
         sandboxes::clear_up(&context, &mut notice).map_err(failed)?;

@@ -88,13 +88,13 @@ fn warn_unrecorded(ui: &Ui, recorded: &Recorded) {
     }
 }
 
-/// Moves aside what the agents of sandboxes have made that have ended, as every command does that starts one.
+/// Quarantines what the agents of sandboxes have made that have ended, as every command does that starts one.
 fn clear_up_after(ui: &Ui, context: &Context) -> Result<(), CommandError> {
     let mut notice = |notice| match notice {
         Notice::Warning(warning) => ui.warning(warning),
         Notice::Detected(finding) => ui.warning(report::made(&finding)),
         // A warning says it, too.
-        Notice::MovedAside { .. } | Notice::Started(_) => {}
+        Notice::Quarantined { .. } | Notice::Started(_) => {}
     };
     clear_up(context, &mut notice)
 }

@@ -21,7 +21,7 @@ fn check_answers_with_its_exit_code() {
     code: 77
     --- stdout
     deny: `/workspace/.git/hooks/post-commit` must not be written: `.git/hooks` is protected in `workspace`; `[protect] allow` gives it up by name (default)
-    detected, not prevented: nothing is there yet to be made read-only, or its program writes it at every command; what the agent makes is moved aside when the command has ended, if a program outside would obey it or `[protect] paths` names it
+    detected, not prevented: nothing is there yet to be made read-only, or its program writes it at every command; what the agent makes is quarantined when the command has ended, if a program outside would obey it or `[protect] paths` names it
     ");
     assert_snapshot!(env.call(&["policy", "check", "host", "example.org"]), @r#"
     code: 77
@@ -104,10 +104,10 @@ fn a_denial_says_how_it_is_carried_out_and_that_is_what_happens() {
     let prevented = answer("deny", Some("prevented"), false);
     // What is not there yet.
     assert_eq!(enforcement(&env, ".bashrc"), answer("deny", Some("detected"), true));
-    assert!(!env.project().join(".bashrc").exists(), "it was moved aside");
+    assert!(!env.project().join(".bashrc").exists(), "it was quarantined");
     for path in ["mine.txt", "a.key", "ci/deploy.sh"] {
         assert_eq!(enforcement(&env, path), answer("deny", Some("detected"), true), "{path}");
-        assert!(!env.project().join(path).exists(), "{path} was moved aside");
+        assert!(!env.project().join(path).exists(), "{path} was quarantined");
     }
     // In a directory that is neither shared nor a repository nobody looks.
     assert_eq!(enforcement(&env, "docs/mine.txt"), answer("allow", None, true));

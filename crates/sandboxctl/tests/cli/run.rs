@@ -256,7 +256,7 @@ fn what_the_agent_leaves_to_run_later_is_reported() {
 }
 
 #[test]
-fn what_was_moved_aside_is_nothing_to_commit() {
+fn what_was_quarantined_is_nothing_to_commit() {
     let env = TestEnv::new();
     let git = |args: &[&str]| {
         let run =

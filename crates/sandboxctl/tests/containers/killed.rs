@@ -171,7 +171,7 @@ fn a_container_whose_pid_1_is_stopped_is_removed_by_the_next_command() {
 }
 
 #[test]
-fn what_an_agent_has_made_is_moved_aside_by_another_provider_too() {
+fn what_an_agent_has_made_is_quarantined_by_another_provider_too() {
     for (caller, runner) in everywhere("hooks of killed runs") {
         let place = Place::on(caller, runner);
         let script = "mkdir -p sub/.git/hooks sub/.git/objects sub/.git/refs && echo 'ref: refs/heads/main' > sub/.git/HEAD

@@ -61,7 +61,7 @@ fn an_agent_has_no_group_of_a_directory_that_its_owner_is_not_in() {
 }
 
 #[test]
-fn what_the_agent_made_for_the_host_is_moved_aside() {
+fn what_the_agent_made_for_the_host_is_quarantined() {
     for (caller, runner) in everywhere("detection") {
         let place = Place::on(caller, runner);
         let script = "mkdir -p .git/hooks && printf '#!/bin/sh\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit";
@@ -133,7 +133,7 @@ fn root_does_nothing_for_a_record_that_the_user_behind_sudo_has_written() {
         forge(&theirs);
         sudo();
         assert_eq!(fs::read_to_string(&hook).unwrap(), "root's own");
-        // The control: what is the user's is moved aside.
+        // The control: what is the user's is quarantined.
         let own = place.write("home/own/.bashrc", "the user's own");
         forge(own.parent().unwrap());
         sudo();

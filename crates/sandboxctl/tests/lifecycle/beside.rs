@@ -60,7 +60,7 @@ fn project(caller: crate::machine::Caller) -> Place {
 }
 
 #[test]
-fn what_the_agent_of_another_run_has_made_is_moved_aside_by_whoever_ends() {
+fn what_the_agent_of_another_run_has_made_is_quarantined_by_whoever_ends() {
     for caller in callers("what another agent has made") {
         for (directory, made) in [
             ("workspace", ".bashrc"),

@@ -68,9 +68,9 @@ fn a_link_that_was_protected_is_put_back() {
             let link = fs::read_link(place.workspace().join(".mcp.json"));
             assert_eq!(link.unwrap(), Path::new("mine"), "{attack} by {caller:?}: {said}");
             assert_eq!(said.contains("put back"), attack != "true", "{attack} by {caller:?}: {said}");
-            let aside = quarantined(&place.workspace());
-            let is_aside = aside.iter().any(|path| path.ends_with("/dot-mcp.json"));
-            assert_eq!(is_aside, leaves_something, "{attack} by {caller:?}: {aside:?}");
+            let found = quarantined(&place.workspace());
+            let is_there = found.iter().any(|path| path.ends_with("/dot-mcp.json"));
+            assert_eq!(is_there, leaves_something, "{attack} by {caller:?}: {found:?}");
         }
     }
 }
@@ -248,11 +248,11 @@ fn what_cannot_be_moved_at_all_is_tried_and_said_again() {
         small.remount("ro");
         go_on(&mut client);
         let told = said(&client.wait_with_output().unwrap());
-        assert!(told.contains("could not be moved aside"), "by {caller:?}: {told}");
+        assert!(told.contains("could not be quarantined"), "by {caller:?}: {told}");
         for _ in 0..2 {
             let told = next(&place, &[]);
             assert!(
-                told.contains("could not be moved aside") && told.contains(".bashrc"),
+                told.contains("could not be quarantined") && told.contains(".bashrc"),
                 "by {caller:?}: {told}"
             );
         }

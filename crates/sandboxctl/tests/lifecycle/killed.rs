@@ -113,7 +113,7 @@ fn a_storm_of_signals_does_not_keep_pid_1_from_seeing_that_its_client_is_gone() 
 }
 
 #[test]
-fn what_a_killed_run_made_is_moved_aside_by_the_next_command() {
+fn what_a_killed_run_made_is_quarantined_by_the_next_command() {
     for caller in callers("what a killed run made") {
         let place = Place::new(caller);
         let script = "echo 'echo owned' > .bashrc; mkdir -p node_modules/x/.git/hooks; \
@@ -123,7 +123,7 @@ fn what_a_killed_run_made_is_moved_aside_by_the_next_command() {
         await_line(&mut client);
         traces::kill(client.id(), Signal::KILL);
         client.wait().unwrap();
-        assert!(place.workspace().join(".bashrc").exists(), "by {caller:?}: who moved it aside?");
+        assert!(place.workspace().join(".bashrc").exists(), "by {caller:?}: who quarantined it?");
         let output = place.inside(&NO_FLAGS, &["true"]).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains(".bashrc"), "by {caller:?}: {stderr}");

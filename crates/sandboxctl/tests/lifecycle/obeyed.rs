@@ -1,4 +1,4 @@
-//! What programs outside obey without a list knowing its name: it is moved aside where it is new, and read-only where it is there.
+//! What programs outside obey without a list knowing its name: it is quarantined where it is new, and read-only where it is there.
 
 use std::fs;
 
@@ -61,7 +61,7 @@ fn write(paths: &[&str]) -> String {
     paths.iter().map(one).collect()
 }
 
-fn is_moved_aside_and_protected(caller: Caller, kind: &Kind) {
+fn is_quarantined_and_protected(caller: Caller, kind: &Kind) {
     let place = Place::new(caller);
     let script = write(kind.obeyed) + &write(kind.harmless);
     let output = place.inside(&[""; 0], &["sh", "-ec", &script]).output().unwrap();
@@ -98,20 +98,20 @@ fn is_moved_aside_and_protected(caller: Caller, kind: &Kind) {
 #[test]
 fn what_no_list_knows_in_the_directory_of_an_agent_or_an_editor() {
     for caller in callers("directories of agents and editors") {
-        is_moved_aside_and_protected(caller, &DIRECTORIES);
+        is_quarantined_and_protected(caller, &DIRECTORIES);
     }
 }
 
 #[test]
 fn a_name_that_a_program_makes_up() {
     for caller in callers("names that are made up") {
-        is_moved_aside_and_protected(caller, &PATTERNS);
+        is_quarantined_and_protected(caller, &PATTERNS);
     }
 }
 
 #[test]
 fn a_repository_of_another_program_than_git_below_the_root() {
     for caller in callers("other repositories") {
-        is_moved_aside_and_protected(caller, &REPOSITORIES);
+        is_quarantined_and_protected(caller, &REPOSITORIES);
     }
 }

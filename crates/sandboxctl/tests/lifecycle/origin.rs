@@ -36,7 +36,7 @@ fn after(caller: Caller, script: &str) -> (Place, String) {
 }
 
 #[test]
-fn an_old_file_that_comes_to_a_protected_path_is_moved_aside() {
+fn an_old_file_that_comes_to_a_protected_path_is_quarantined() {
     for caller in callers("old files at protected paths") {
         for (script, moved, stays) in [
             ("mkdir .git/hooks; mv scripts/x .git/hooks/pre-commit", ".git/hooks/pre-commit", "scripts/y"),
@@ -81,7 +81,7 @@ fn a_directory_of_the_owners_that_was_closed_is_opened_and_looked_through() {
 }
 
 #[test]
-fn the_name_of_what_was_moved_aside_hides_nothing_from_programs_that_take_every_name() {
+fn the_name_of_what_was_quarantined_hides_nothing_from_programs_that_take_every_name() {
     let script = "mkdir .husky .git/hooks; echo evil > .husky/x.sandboxctl-quarantine; \
                   echo evil > .git/hooks/pre-push.sandboxctl-quarantine-1";
     for caller in callers("names of the quarantine") {

@@ -1,4 +1,4 @@
-//! The caller's own configuration of git: what it names in a shared directory stays as it is, or is moved aside where it is new.
+//! The caller's own configuration of git: what it names in a shared directory stays as it is, or is quarantined where it is new.
 
 use crate::machine::callers;
 use crate::place::Place;

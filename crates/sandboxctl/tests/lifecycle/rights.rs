@@ -154,7 +154,7 @@ fn no_link_is_put_back_into_a_directory_of_root_s() {
 #[test]
 fn nothing_is_moved_out_of_a_directory_of_root_s() {
     for cleared in BOTH {
-        for (who, place) in places("what root moves aside") {
+        for (who, place) in places("what root quarantines") {
             let of_root = place.workspace().join("rootdir/pre-commit");
             fs::write(&of_root, "echo root's\n").unwrap();
             fs::set_permissions(&of_root, Permissions::from_mode(0o755)).unwrap();

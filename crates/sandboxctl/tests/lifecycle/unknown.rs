@@ -73,7 +73,11 @@ fn programs_learn_each_name_but_allowed_ones() {
         let output = place.inside(&flags, &["sh", "-ec", ATTACK]).output().unwrap();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         let detected: Vec<_> = answer["detected"].as_array().unwrap().iter().collect();
-        assert!(detected.iter().all(|one| one["reason"]["kind"] == "unknown_name" && one["aside"].is_null()));
+        assert!(
+            detected
+                .iter()
+                .all(|one| one["reason"]["kind"] == "unknown_name" && one["quarantined"].is_null())
+        );
         let paths: Vec<_> = detected.iter().map(|one| one["path"].as_str().unwrap()).collect();
         assert_eq!(paths, ["/workspace/.first", "/workspace/new/.foo.d"], "by {caller:?}");
         assert!(!place.inside(&[""; 0], &["true"]).status().unwrap().success(), "the control: it widens");

@@ -244,13 +244,13 @@ fn workers_count_once_among_the_sandboxes_of_a_session() {
 }
 
 #[test]
-fn what_a_worker_makes_that_would_run_outside_is_moved_aside() {
+fn what_a_worker_makes_that_would_run_outside_is_quarantined() {
     let Some(place) = native("what workers make") else { return };
     let worker = "[agent]\ncommand = [\"sh\", \"-c\", \"mkdir -p /workspace/.vscode; cp /workspace/sub/tasks /workspace/.vscode/tasks.json\"]\n[shared_dirs]\ncode = { host = \"..\", guest = \"/workspace\" }\n";
     let tasks = r#"{"tasks": [{"label": "x", "type": "shell", "command": "x", "runOptions": {"runOn": "folderOpen"}}]}"#;
     place.write("workspace/sub/tasks", tasks);
     let mut client = configured(&place, SANDBOX, worker);
     let done: Value = client.does("delegate", json!({ "worker": "reviewer", "task": "" }));
-    assert!(done["moved_aside"].as_array().is_some_and(|moved| !moved.is_empty()), "{done:#}");
+    assert!(done["quarantined"].as_array().is_some_and(|moved| !moved.is_empty()), "{done:#}");
     assert!(!place.path("workspace/.vscode/tasks.json").exists());
 }

@@ -77,8 +77,8 @@ fn the_default_sandbox_has_the_home_directory_that_was_asked_for() {
 }
 
 #[test]
-fn what_would_run_on_the_host_is_moved_aside_and_named_by_its_path_inside() {
-    let Some(place) = native("what MCP moves aside") else { return };
+fn what_would_run_on_the_host_is_quarantined_and_named_by_its_path_inside() {
+    let Some(place) = native("what MCP quarantines") else { return };
     let mut client = Client::new(&place, &[]);
     client.does("sandbox_create", json!({ "name": "second" }));
     client.does(
@@ -86,7 +86,7 @@ fn what_would_run_on_the_host_is_moved_aside_and_named_by_its_path_inside() {
         json!({ "command": "echo 'touch ran' > .envrc; echo plain > plain", "sandbox": "second" }),
     );
     let removed = client.does("sandbox_remove", json!({ "sandbox": "second" }));
-    assert_eq!(removed["moved_aside"], json!(["/workspace/.envrc"]), "{removed:#}");
+    assert_eq!(removed["quarantined"], json!(["/workspace/.envrc"]), "{removed:#}");
     assert!(!place.workspace().join(".envrc").exists());
     assert_eq!(fs::read_to_string(place.workspace().join("plain")).unwrap(), "plain\n");
 }

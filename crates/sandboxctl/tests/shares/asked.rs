@@ -18,7 +18,7 @@ fn what_a_person_asks_to_protect_is_read_only_though_the_list_lets_it_be_written
         );
         assert_eq!(said(&script(&place, &[], write)), "KEY=1\n".repeat(3), "{what}");
 
-        // What is new is moved aside, whatever it says.
+        // What is new is quarantined, whatever it says.
         fs::remove_file(place.workspace().join(".env")).unwrap();
         let output = place.inside(&[""; 0], &["sh", "-c", "echo KEY=2 >.env"]).output().unwrap();
         assert!(error(&output).contains(".env"), "{what}: {output:?}");

@@ -77,7 +77,7 @@ fn a_new_repository_does_not_end_the_search_below_a_file_that_was_in_force() {
             let output = in_app(&place, &[], attack);
             assert!(output.status.success(), "{attack} by {caller:?}: {output:?}");
             if fs::symlink_metadata(place.path("workspace/app/.git")).is_err() {
-                // It was moved aside, which is as good.
+                // It was quarantined, which is as good.
                 continue;
             }
             let output = in_app(&place, &[], LOOK);

@@ -41,7 +41,7 @@ fn hook(place: &Place) -> PathBuf {
 }
 
 #[test]
-fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
+fn a_new_link_to_where_an_agent_cannot_write_is_quarantined_or_reported() {
     for (place, what) in places("new links to protected paths and to files elsewhere") {
         project(&place);
         let run = |script: &str| {
@@ -126,7 +126,7 @@ fn a_new_link_to_where_an_agent_cannot_write_is_moved_aside_or_reported() {
 }
 
 #[test]
-fn what_a_killed_client_did_not_see_the_next_command_moves_aside() {
+fn what_a_killed_client_did_not_see_the_next_command_quarantines() {
     for (place, what) in places("links of a sandbox whose client is killed") {
         project(&place);
         let attack = "ln -s .git/hooks/pre-commit 0001-second.patch; echo ready; sleep 1000";
@@ -143,7 +143,7 @@ fn what_a_killed_client_did_not_see_the_next_command_moves_aside() {
 
 /// A `.env` may be a link, whose target is classified where it lies. So it has to lie where that is done.
 #[test]
-fn a_link_to_what_is_not_classified_where_it_lies_is_moved_aside() {
+fn a_link_to_what_is_not_classified_where_it_lies_is_quarantined() {
     const MADE: &[(&str, &str)] = &[
         (".env", "NODE_OPTIONS=--require ./x.js"),
         ("compile_commands.json", "[{\"directory\": \".\", \"file\": \"a.c\", \"command\": \"./evil a.c\"}]"),

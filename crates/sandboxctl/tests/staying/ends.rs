@@ -110,7 +110,7 @@ fn what_runs_is_removed_by_force_alone_and_nothing_is_left() {
 }
 
 #[test]
-fn what_the_agent_has_made_is_moved_aside_when_the_sandbox_has_ended() {
+fn what_the_agent_has_made_is_quarantined_when_the_sandbox_has_ended() {
     for (caller, runner) in everywhere("detection in a sandbox that stays") {
         let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);

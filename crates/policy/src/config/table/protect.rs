@@ -21,7 +21,7 @@ settings! {
     table ProtectTable at "protect." {
         paths: Vec<Located<RelativePath>> as ListOf<ProtectedPath> = {
             doc: "Paths that are protected besides the built-in ones; a last name of `*.suffix`, `name.*`, `name-*` or `name.*.suffix` stands for every name that begins and ends so. Where nothing is \
-                 yet, whatever appears is moved aside. The lists of all files add up.",
+                 yet, whatever appears is quarantined. The lists of all files add up.",
             trust: TrustRule::Free,
             default: "[]",
             example: "[\".github/workflows\"]",

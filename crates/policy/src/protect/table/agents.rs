@@ -149,7 +149,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         SERENA_FILES),
     classified(&[".serena/cache"], "Serena before 2.0",
         "loads the pickles in it, of which each may run anything; Serena writes them, so they stay writable, \
-         and are moved aside if they are new or have changed",
+         and are quarantined if they are new or have changed",
         "Serena, src/solidlsp/ls.py; Python library reference, pickle",
         &[("*.pkl", ContentRule::Run), ("*", ContentRule::Harmless)]),
     classified(&[".taskmaster/config.json"], "Task Master",
@@ -303,7 +303,7 @@ const fn dotenv(paths: &'static [&'static str], effect: &'static str) -> Protect
 }
 
 const DOTENV_EFFECT: &str = "takes variables from it, of which some run programs (`NODE_OPTIONS`, `LD_PRELOAD`), and some say where keys and prompts \
-                             are sent (`*_BASE_URL`, `*_PROXY`) or which settings count; it stays writable, and is moved aside if it newly has one \
+                             are sent (`*_BASE_URL`, `*_PROXY`) or which settings count; it stays writable, and is quarantined if it newly has one \
                              of those. autoenv runs all of it, of which only assignments, `$(…)` and backticks are classified";
 
 const FAST_AGENT: &str = "starts the servers that it names, when started there";

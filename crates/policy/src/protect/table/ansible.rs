@@ -38,7 +38,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".ansible/roles"], LINT, "loads the plugins of roles in it", LINT_CACHE, RUN),
     classified(&["galaxy.yml"], LINT,
         "installs the project as a collection, whose `plugins` it then loads; it stays writable, and is \
-         moved aside if it newly has a `namespace`, without which there is no collection, or a setting that \
+         quarantined if it newly has a `namespace`, without which there is no collection, or a setting that \
          is not known", "Ansible Lint, \"Using\"; Ansible, \"Collection Galaxy metadata structure\"",
         &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::GALAXY))]),
     read_only(&[".ansible-lint", ".ansible-lint.yaml", ".ansible-lint.yml", ".config/ansible-lint.yaml",

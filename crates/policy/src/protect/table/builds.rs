@@ -168,7 +168,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "runs wrappers, linkers, runners, credential helpers and aliases that it names",
         "The Cargo Book, \"Configuration\"", CARGO),
     classified(&["dagger.json"], "mise, where it takes versions from it",
-        "chooses dagger, which may be a path in the project; it stays writable, and is moved aside if \
+        "chooses dagger, which may be a path in the project; it stays writable, and is quarantined if \
          `engineVersion` is no version", MISE_IDIOMATIC, &[("", ContentRule::Dagger)]),
     read_only(&[".fvm"], "FVM, and editors that open the project", "runs the Flutter to which its link leads",
         "FVM, \"Configuration\"",
@@ -242,7 +242,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ARDUINO_EFFECT, ARDUINO_DOCS, RUN),
     classified(&["sketch.yaml"], ARDUINO,
         "runs tools of the platforms that it names, from the servers that it names; it stays writable, and \
-         is moved aside if it newly names a server", "Arduino CLI, \"Sketch project file\"",
+         is quarantined if it newly names a server", "Arduino CLI, \"Sketch project file\"",
         &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::ARDUINO_SKETCH))]),
     read_only(&["php.ini"], "the Symfony CLI, when it runs PHP or its server",
         "loads the PHP and the extensions that it names",
@@ -250,7 +250,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::PHP))]),
     classified(&["rush.json"], "rush, at every command",
         "chooses the version of itself and of the package manager, which may be a package of anybody's, and \
-         runs hooks; it stays writable, and is moved aside if it newly names such a package, or hooks",
+         runs hooks; it stays writable, and is quarantined if it newly names such a package, or hooks",
         "Rush, \"rush.json\"", &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::RUSH))]),
     read_only(&["common/config/rush/.npmrc"], "rush, at every command",
         "chooses where it takes itself and all packages from", "Rush, \".npmrc\"",

@@ -85,7 +85,7 @@ const fn compile_flags(
     classified(
         paths,
         program,
-        "takes each line as an option of a compiler; it stays writable, and is moved aside if one has a compiler load or run something or \
+        "takes each line as an option of a compiler; it stays writable, and is quarantined if one has a compiler load or run something or \
                  write where it says",
         source,
         &[("", ContentRule::CompileFlags)],
@@ -99,7 +99,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     classified(&["compile_commands.json", "build/compile_commands.json", "build/Debug/compile_commands.json",
         "build/Release/compile_commands.json", "bin/compile_commands.json"],
         "ALE for Vim when a file is opened; editors that run the compiler that it names",
-        "gives a compiler most of the options in it; it stays writable, and is moved aside if one has a \
+        "gives a compiler most of the options in it; it stays writable, and is quarantined if one has a \
          compiler load or run something or write where it says, if a shell would work something out, or if a \
          compiler lies where no system has it",
         "ALE, `:help g:ale_c_parse_compile_commands`, `g:ale_c_build_dir_names`", COMPILE_COMMANDS),
@@ -108,12 +108,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "clang, \"JSON Compilation Database Format Specification\", Alternatives"),
     compile_flags(&[".ccls"], "ccls, in editors when a file is opened", "ccls, \"Project Setup\""),
     classified(&[".clangd"], "clangd, in editors when a file is opened",
-        "adds the options in it to those of the compiler; it stays writable, and is moved aside if one has a \
+        "adds the options in it to those of the compiler; it stays writable, and is quarantined if one has a \
          compiler load or run something or write where it says, or if it names another compiler, directory \
          or index", "clangd, \"Configuration\"", &[("", ContentRule::Clangd)]),
     classified(&[".editorconfig"], "Kakoune, with `editorconfig-load`",
-        "writes the values of eight settings into a command of its own; it stays writable, and is moved \
-         aside if one is no plain word", "Kakoune, rc/detection/editorconfig.kak",
+        "writes the values of eight settings into a command of its own; it stays writable, and is \
+         quarantined if one is no plain word", "Kakoune, rc/detection/editorconfig.kak",
         &[("", ContentRule::EditorConfig)]),
     read_only(&[".vscode"], "VS Code, Cursor, Windsurf and others made of it",
         "runs tasks when the folder is opened, programs and servers that settings name, and what was \
@@ -270,7 +270,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     // Language servers that editors start.
     classified(&[".metals/metals.mv.db"], "Metals",
         "opens it as a database of H2, whose triggers run Java; Metals writes it, so it stays writable, and \
-         is moved aside if it is new or has changed",
+         is quarantined if it is new or has changed",
         "Metals, \"Files and Directories\"; H2, \"CREATE TRIGGER\"", RUN),
     read_only(&[".ycm_extra_conf.py"], "Vim, with YouCompleteMe", "runs it when a file below is opened",
         "YouCompleteMe, README", RUN),

@@ -43,7 +43,7 @@ const GIT_TOWN_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml,
 pub(super) const ROWS: &[ProtectRow] = &[
     classified(&[".git/annex/journal/remote.log"], "git-annex",
         "runs the program of each special remote, which may be a path in the work tree; it stays writable, \
-         and is moved aside if one is", "git-annex, \"internals\" and \"external special remote protocol\"",
+         and is quarantined if one is", "git-annex, \"internals\" and \"external special remote protocol\"",
         &[("", ContentRule::AnnexRemotes)]),
     read_only(&[".git/annex/ssh_config"], "git-annex",
         "has ssh take settings from it, of which some run programs",
@@ -60,7 +60,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "runs the scripts in it, and loads the configuration of the server",
         "git-instaweb(1), gitweb.conf(5)", &[("pid", ContentRule::Harmless), ("*", ContentRule::Run)]),
     classified(&[".git/opencode"], "opencode",
-        "keeps its snapshots, of all files, in a directory by this name; it stays writable, and is moved aside if it is no number of a \
+        "keeps its snapshots, of all files, in a directory by this name; it stays writable, and is quarantined if it is no number of a \
          commit", "opencode, packages/opencode/src/project and snapshot", &[("", ContentRule::ObjectId(&["global"]))]),
     read_only(&[".git/glab-cli/config.yml"], "glab", "runs the editor, pager and browser that it names",
         "glab, \"Configuration\"", RUN),
@@ -100,11 +100,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     classified(&[".git/info/attributes"], "git",
         "runs the filter, `textconv` or merge driver of your configuration on the files that it names; it \
-         stays writable, and is moved aside if it names another one than before", "gitattributes(5)",
+         stays writable, and is quarantined if it names another one than before", "gitattributes(5)",
         &[("", ContentRule::GitDrivers)]),
     classified(&[".gitattributes"], "git-annex",
         "runs the program of the backend of a file (`annex.backend`), which may be a path in the work tree; \
-         it stays writable, and is moved aside if one is",
+         it stays writable, and is quarantined if one is",
         "git-annex, \"external backends\"; gitattributes(5)", &[("", ContentRule::GitAttributes)]),
     read_only(&[".gitconfig"], "git", "the same as `.git/config`, where this is a home directory",
         "git-config(1)", &[("", ContentRule::GitConfig)]),

@@ -3,7 +3,7 @@
 //! Lists of what is dangerous are never complete: each release of an editor, and each extension, brings settings
 //! that run a program. So these are the ones that only format, display or choose a model, taken from the
 //! documentation that the table of protected paths names, and each with a type of value that cannot carry a command, an address or the
-//! path of what is read. A setting that is missing here costs a person a look at what was moved aside; a dangerous one on a list would
+//! path of what is read. A setting that is missing here costs a person a look at what was quarantined; a dangerous one on a list would
 //! cost more.
 
 pub(crate) mod tools;

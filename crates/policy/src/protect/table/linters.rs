@@ -88,7 +88,7 @@ const LATEXINDENT_FILES: FileRules =
 pub(super) const ROWS: &[ProtectRow] = &[
     classified(&[".secrets.baseline"], "detect-secrets, in its hook too",
         "loads the Python that its plugins and filters name; the hook writes it, so it stays writable, and \
-         is moved aside if it names any but those of detect-secrets",
+         is quarantined if it names any but those of detect-secrets",
         "detect-secrets, detect_secrets/settings.py",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::DETECT_SECRETS))]),
     read_only(&[".clang-tidy"], "clang-tidy and clangd, in hooks and editors",
@@ -187,7 +187,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "takes arguments from it, of which `--plugins` loads Ruby", "syntax_tree, README", RUN),
     classified(&[".dmypy.json"], "dmypy of mypy, in editors too",
         "ends the process with the number in it, or talks to the socket that it names; dmypy writes it, so \
-         it stays writable, and is moved aside if it is new or has changed",
+         it stays writable, and is quarantined if it is new or has changed",
         "mypy, \"Mypy daemon\"; mypy/dmypy/client.py", RUN),
     read_only(&["sgconfig.yml"], "ast-grep, in editors too", "loads the libraries of languages that it names",
         "ast-grep, \"sgconfig.yml reference\"",

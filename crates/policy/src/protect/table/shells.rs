@@ -188,7 +188,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".ghci"], "ghci", HERE, "GHC User's Guide, \"The .ghci and .haskeline files\"", RUN),
     classified(&[".ghc.environment.*"], "ghc and ghci, in editors too",
         "loads the packages and libraries of the databases that it names, here and below; cabal writes it, \
-         so it stays writable, and is moved aside if it is new or has changed",
+         so it stays writable, and is quarantined if it is new or has changed",
         "GHC User's Guide, \"Package environments\"", RUN),
     read_only(&[".ocamlinit"], "ocaml, utop", HERE, "OCaml manual, \"The toplevel system\"", RUN),
     read_only(&[".erlang"], "erl", EFFECT_AT_START, "erl(1)", RUN),
@@ -249,8 +249,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "takes options from it when it is started in this directory, of which some load a library \
          (`--opcode-lib`) or write to any file", "Csound manual, \"The .csound6rc File\"", RUN),
     classified(&["gmt.conf"], "gmt of the Generic Mapping Tools",
-        "loads the libraries that it names; its commands write it, so it stays writable, and is moved aside \
-         if it newly names any", "gmt.conf(5), GMT_CUSTOM_LIBS",
+        "loads the libraries that it names; its commands write it, so it stays writable, and is \
+         quarantined if it newly names any", "gmt.conf(5), GMT_CUSTOM_LIBS",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::GMT))]),
     read_only(&["autoexec.sas"], "SAS", HERE, "SAS companion for UNIX, \"AUTOEXEC System Option\"", RUN),
     read_only(&["PKG_ADD"], "octave", HERE, "GNU Octave manual, \"Creating Packages\"", RUN),

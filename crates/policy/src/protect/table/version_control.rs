@@ -29,28 +29,28 @@ pub(super) const ROWS: &[ProtectRow] = &[
     transaction(&[".git/sl/store/journal", ".git/sl/store/journal.backupfiles", ".git/sl/store/undo",
         ".git/sl/store/undo.backupfiles"], "Sapling", OF_SAPLING_IN_GIT),
     classified(&[".hg/histedit-state"], "Mercurial",
-        "unpickles it, which runs what it holds; it stays writable, and is moved aside if it is not what \
+        "unpickles it, which runs what it holds; it stays writable, and is quarantined if it is not what \
          Mercurial writes", "Mercurial, hgext/histedit.py", &[("", ContentRule::Begins("v1\n"))]),
     classified(&[".hg/bookmarks.current", ".hg/branch", ".hg/topic", ".sl/bookmarks.current",
         ".git/sl/bookmarks.current"], "bash, zsh, by themes with a prompt",
         "expands the name in it, which a theme puts into the prompt as it is; it stays writable, and is \
-         moved aside if a shell would run something",
+         quarantined if a shell would run something",
         "Bash-it, themes/base.theme.bash; bash(1), `promptvars`", &[("", ContentRule::ShownName)]),
     classified(&[".bzr/branch/branch.conf"], "Breezy, Bazaar",
-        "evaluates the hooks that it names (`post_commit`); it stays writable, and is moved aside if it has \
+        "evaluates the hooks that it names (`post_commit`); it stays writable, and is quarantined if it has \
          other settings than where branches are", "Breezy, \"Configuration Settings\"; breezy/commit.py",
         &[("", ContentRule::Settings(FileFormat::Ini, tools::BREEZY))]),
     read_only(&[".bzr/branch/location"], "Breezy, Bazaar",
         "takes the branch, and its `branch.conf`, from where it says", "Breezy, breezy/bzr/branch.py", RUN),
     classified(&[".west/config"], "west, of Zephyr",
-        "runs the commands of its aliases, also in place of those of west; it stays writable, and is moved \
-         aside if it has one, or another setting that no list knows",
+        "runs the commands of its aliases, also in place of those of west; it stays writable, and is \
+         quarantined if it has one, or another setting that no list knows",
         "west, \"Configuration\" and \"Aliases\"",
         &[("", ContentRule::Settings(FileFormat::Ini, tools::WEST))]),
     read_only(&[".gbp.conf", "debian/gbp.conf", ".git/gbp.conf"], "git-buildpackage", GBP_EFFECT, GBP_DOCS,
         GBP),
     classified(&["debian/patches/series", "patches/series", ".pc/applied-patches"], "quilt, also in prompts",
-        "puts the names in it into programs of awk; it stays writable, and is moved aside if one is more \
+        "puts the names in it into programs of awk; it stays writable, and is quarantined if one is more \
          than a name", "quilt(1), scripts/patchfns", &[("", ContentRule::PatchNames)]),
     read_only(&[".beads/hooks"], "bd, of beads", "runs them when an issue has changed",
         "beads, internal/hooks", RUN),
@@ -78,7 +78,7 @@ const fn transaction(paths: &'static [&'static str], program: &'static str, file
     classified(
         paths,
         program,
-        "deletes and writes the files that it names; it stays writable, and is moved aside if it names any but those of the program's own data",
+        "deletes and writes the files that it names; it stays writable, and is quarantined if it names any but those of the program's own data",
         "Mercurial, mercurial/transaction.py; Sapling, sapling/transaction.py",
         files,
     )

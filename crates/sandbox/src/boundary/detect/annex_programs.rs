@@ -33,7 +33,7 @@ impl Baseline {
         let found = |program: &AnnexProgram| {
             let (path, origin) = (program.path.clone(), origin(program)?);
             let reason = Reason::Run { program: "git-annex".to_owned() };
-            Some(Finding { path, reason, origin, aside: None, restored: false })
+            Some(Finding { path, reason, origin, quarantined: None, restored: false })
         };
         mounts.annex_programs.iter().filter_map(found).collect()
     }

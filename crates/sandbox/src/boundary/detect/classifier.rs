@@ -20,7 +20,7 @@ use crate::boundary::detect::baseline::{Content, Hold};
 use crate::boundary::detect::classified::Classified;
 use crate::boundary::protect::mounts::{Cause, Link, Mounts, ReadOnly};
 use crate::boundary::protect::reach::Base;
-use crate::boundary::quarantine::name::is_set_aside;
+use crate::boundary::quarantine::name::is_quarantined_in_place;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
@@ -390,9 +390,9 @@ impl Classifier {
             Err(_) => return self.unseen(path, Reason::Hidden, stat),
         };
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        // Git runs hooks by their names, see githooks(5), and so not what was moved aside among them. Other programs take
+        // Git runs hooks by their names, see githooks(5), and so not what was quarantined among them. Other programs take
         // whatever lies in a directory, and an agent can give that name to its own.
-        let is_inert = |name: &OsStr| seen_as.ends_with(".git/hooks") && is_set_aside(name);
+        let is_inert = |name: &OsStr| seen_as.ends_with(".git/hooks") && is_quarantined_in_place(name);
         for (name, _) in entries.into_iter().filter(|(name, _)| !is_inert(name)) {
             if self.is_out_of_time() {
                 return;

@@ -28,7 +28,7 @@ impl Baseline {
             path,
             reason: Reason::UnknownName,
             origin: FindingOrigin::Created,
-            aside: None,
+            quarantined: None,
             restored: false,
         };
         for Dotted { tree, names } in &mounts.dotted {

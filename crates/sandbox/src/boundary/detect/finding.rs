@@ -18,7 +18,7 @@ pub struct Finding {
     pub origin: FindingOrigin,
     /// Where it was moved to, relative to the boundary, if it was.
     #[serde(with = "json_bytes::optional_path")]
-    pub aside: Option<PathBuf>,
+    pub quarantined: Option<PathBuf>,
     /// Whether what was there at the start was put back.
     pub restored: bool,
 }
@@ -27,11 +27,11 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FindingOrigin {
-    /// It was not there at the start: it can be moved aside.
+    /// It was not there at the start: it can be quarantined.
     Created,
     /// Something else was there at the start. Where that was a file, somebody on the host has replaced it, which took
     /// its protection away, and the agent may have written what is there now; a link the agent can replace by itself.
-    /// It is moved aside, and what was there at the start is put back.
+    /// It is quarantined, and what was there at the start is put back.
     Replaced,
     /// It was there at the start. Somebody on the host has changed it since, or a program obeys it only now. It
     /// may be the user's own work, so it is only reported.
@@ -85,13 +85,13 @@ impl fmt::Display for Finding {
                 )?;
             }
         }
-        if let Some(aside) = &self.aside {
-            write!(f, "; moved to {}", escape::path(aside))?;
+        if let Some(quarantined) = &self.quarantined {
+            write!(f, "; moved to {}", escape::path(quarantined))?;
         }
         match (self.origin, self.restored) {
             (FindingOrigin::Created, true) => f.write_str("; what else it had was put back"),
             (FindingOrigin::Replaced, true) => f.write_str("; what was there at the start was put back"),
-            (FindingOrigin::Replaced, false) if self.aside.is_some() => {
+            (FindingOrigin::Replaced, false) if self.quarantined.is_some() => {
                 f.write_str("; what was there at the start could not be put back")
             }
             _ => Ok(()),
@@ -114,13 +114,13 @@ mod tests {
             path: "app/.env.staging.local".into(),
             reason: Reason::Variables { names },
             origin: FindingOrigin::Created,
-            aside: Some(".sandboxctl-quarantine/x".into()),
+            quarantined: Some(".sandboxctl-quarantine/x".into()),
             restored: false,
         };
         let text = finding.to_string();
         assert!(text.contains("`A_PROXY`, `B_PROXY`") && text.contains("`H_PROXY` and 3 more"), "{text}");
         assert!(text.ends_with("`[protect] allow = [\".env.*.local\"]` lets it"), "{text}");
-        let earlier = Finding { origin: FindingOrigin::Earlier, aside: None, ..finding };
+        let earlier = Finding { origin: FindingOrigin::Earlier, quarantined: None, ..finding };
         assert!(!earlier.to_string().contains("allow"), "{earlier}");
     }
 }

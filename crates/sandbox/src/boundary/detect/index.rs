@@ -106,7 +106,7 @@ pub(crate) struct Start<'b> {
     pub(crate) is_shared: &'b dyn Fn(&Path) -> bool,
 }
 
-/// Lists what is listed that was not listed then. `goes` says whether what lies at a path is moved aside; `is_since` says whether that was
+/// Lists what is listed that was not listed then. `goes` says whether what lies at a path is quarantined; `is_since` says whether that was
 /// touched since.
 pub(crate) fn added_entries(
     root: BorrowedFd<'_>,

@@ -44,13 +44,13 @@ pub(crate) enum Touched {
 /// What follows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Attribution {
-    /// It is moved aside.
+    /// It is quarantined.
     Created,
-    /// It is moved aside, and what was there is put back.
+    /// It is quarantined, and what was there is put back.
     Replaced,
     /// It is reported.
     Earlier,
-    /// It stays. What makes a program obey it is moved aside.
+    /// It stays. What makes a program obey it is quarantined.
     Obeyed,
 }
 

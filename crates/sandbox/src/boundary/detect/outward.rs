@@ -14,7 +14,7 @@ use crate::boundary::protect::mounts::{LinkTarget, Mounts, Outward};
 
 impl Baseline {
     /// Returns the links found by the last scan that were not there at the start, or led elsewhere. Most are reported and stay: many are
-    /// what a project needs. Those that are only good for being written through are to be moved aside.
+    /// what a project needs. Those that are only good for being written through are to be quarantined.
     pub fn new_links_out(&self, root: impl AsFd, mounts: &Mounts) -> Vec<Finding> {
         let root = root.as_fd();
         let was_there =
@@ -35,7 +35,7 @@ impl Baseline {
                 continue;
             }
             let path = one.path.clone();
-            found.push(Finding { path, reason: reason(one), origin, aside: None, restored: false });
+            found.push(Finding { path, reason: reason(one), origin, quarantined: None, restored: false });
         }
         // Not all may be named, and those that are moved matter more.
         found.sort_by_key(Finding::stays);

@@ -28,7 +28,7 @@ impl Baseline {
             let is_new = !self.searched.contains(base) && mounts.reach.by(base).is_empty();
             // A link may lie above.
             let is_gits = |path: &Path| by.of_git.iter().any(|listed| Path::new(listed).starts_with(path));
-            // What is new is moved aside itself.
+            // What is new is quarantined itself.
             if is_new
                 && path.strip_prefix(tree).is_ok_and(is_gits)
                 && self.touched(root, path) != Touched::Since
@@ -42,7 +42,7 @@ impl Baseline {
             path,
             reason: Reason::MakesObeyed { path: obeyed },
             origin: FindingOrigin::Created,
-            aside: None,
+            quarantined: None,
             restored: false,
         };
         around.into_iter().map(finding).collect()

@@ -355,7 +355,7 @@ impl Search<'_> {
                 if missing.is_none() {
                     self.note_listed_out(path);
                 }
-                // Whatever is built beneath a link, only a link can be moved aside. Any of those on the way may be new.
+                // Whatever is built beneath a link, only a link can be quarantined. Any of those on the way may be new.
                 let is_classified = table::is_only_classified(seen_as);
                 for link in links.iter().filter(|link| *link != path && is_classified) {
                     self.note_listed_out(link);

@@ -1,4 +1,4 @@
-//! Names that the quarantine gives: of its directory, and of what is moved aside in place.
+//! Names that the quarantine gives: of its directory, and of what is quarantined in place.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,8 +7,8 @@ use std::path::Path;
 /// Where things are moved to, in the root of their boundary.
 pub const QUARANTINE: &str = ".sandboxctl-quarantine";
 
-/// Returns whether something has the name of what was moved aside within its own directory.
-pub(crate) fn is_set_aside(name: &OsStr) -> bool {
+/// Returns whether something has the name of what was quarantined within its own directory.
+pub(crate) fn is_quarantined_in_place(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let suffix = QUARANTINE.as_bytes();
     let at = name.windows(suffix.len()).rposition(|window| window == suffix);

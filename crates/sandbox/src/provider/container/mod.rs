@@ -286,7 +286,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     drop(terminal);
 
     // 13. The engine has removed the container when its command has ended. What the agent made that would run on the
-    //     host later is moved aside, and nothing of ours stays.
+    //     host later is quarantined, and nothing of ours stays.
     if end.ended.is_ok() {
         started.finish();
     }

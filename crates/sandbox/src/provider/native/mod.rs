@@ -233,7 +233,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     // with it its namespace.
     let child = end.ended.is_ok().then_some(child);
 
-    // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays. Only when PID 1 is
+    // 12. What the agent made that would run on the host later is quarantined, and nothing of ours stays. Only when PID 1 is
     //     gone has the kernel let go of what it had mounted: memory of a tmpfs, and file systems of the host.
     children.into_iter().for_each(ChildrenProcess::finish);
     let last = boundaries.close(notice);

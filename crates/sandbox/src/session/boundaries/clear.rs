@@ -1,4 +1,4 @@
-//! Clearing up boundaries: what an agent made that would run on the host is moved aside, by the run itself or by the next
+//! Clearing up boundaries: what an agent made that would run on the host is quarantined, by the run itself or by the next
 //! command.
 
 use std::fmt;
@@ -37,7 +37,7 @@ pub(super) const MAX_REPORTED: usize = 20;
 /// How long the last scan of a boundary may take. A million files take about a second.
 const FINAL_SCAN_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long the repositories in what is moved aside may take to be made inert, all together.
+/// How long the repositories in what is quarantined may take to be made inert, all together.
 const MAKING_INERT: Duration = Duration::from_secs(10);
 
 /// How many times a boundary is searched again because links were put back. Each may lead to another one.
@@ -82,7 +82,7 @@ impl Left {
 }
 
 /// Clears up after runs that could not do it themselves, mostly because their clients were killed: what their
-/// agents made is moved aside now, by the rules of their runs. `remove` removes a container, and says whether it is gone;
+/// agents made is quarantined now, by the rules of their runs. `remove` removes a container, and says whether it is gone;
 /// while it is not, another command scans again.
 pub(crate) fn sweep(
     runs: &Runs,
@@ -119,7 +119,7 @@ pub(crate) fn sweep(
             let left = Remembered { stuck: Some(stuck), unsearched: !is_whole, ..remembered.clone() };
             let place = || LeftIn::Host(remembered.host.clone());
             if number > 0 {
-                let what = format!("{number} that an earlier run left could not be moved aside");
+                let what = format!("{number} that an earlier run left could not be quarantined");
                 all_left.push(Left { place: place(), what, unsearched: None });
             }
             if !is_whole {
@@ -190,7 +190,7 @@ fn clear_up_later(
         Some(stuck) => {
             let still = |stuck: &&Stuck| id_at(&root, &stuck.finding.path) == Some(stuck.file_id);
             let mut findings = stuck.iter().filter(still).map(|stuck| stuck.finding.clone()).collect();
-            let stuck = move_all(&root, remembered, &mut findings, notice);
+            let stuck = quarantine_all(&root, remembered, &mut findings, notice);
             (findings, stuck, !remembered.unsearched)
         }
         // What could not be searched was reported. Every command would take as long for it, and take what the user has made since for the
@@ -200,9 +200,9 @@ fn clear_up_later(
             Err(_) => return unsearched(),
         },
     };
-    for finding in findings.iter().filter(|finding| finding.aside.is_some()) {
+    for finding in findings.iter().filter(|finding| finding.quarantined.is_some()) {
         let boundary = remembered.host.clone();
-        notice(Notice::MovedAside { run: run.clone(), boundary, finding: finding.clone() });
+        notice(Notice::Quarantined { run: run.clone(), boundary, finding: finding.clone() });
     }
     let more = shorten(&mut findings);
     for left in lines(&findings).into_iter().chain(more) {
@@ -228,7 +228,7 @@ fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
     Root::of(open(&remembered.host).or_else(beside)?, caller).ok()
 }
 
-/// Moves aside what was found already, searches for what else the agent made that would run on the host, and moves it aside. What could
+/// Quarantines what was found already, searches for what else the agent made that would run on the host, and quarantines it. What could
 /// not be searched or moved is said.
 pub(crate) fn clear_up(
     root: &Entered<'_>,
@@ -239,8 +239,8 @@ pub(crate) fn clear_up(
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<(Scan, Vec<Stuck>)> {
     // What is stuck is found again.
-    let _ = move_all(root, remembered, &mut found, notice);
-    found.retain(|finding| finding.aside.is_some());
+    let _ = quarantine_all(root, remembered, &mut found, notice);
+    found.retain(|finding| finding.quarantined.is_some());
     let mut scan = rescan(root, remembered, by, known, notice).inspect_err(|error| {
         warn(notice, remembered, format_args!("what the agent made could not be searched: {error}"));
     })?;
@@ -249,7 +249,7 @@ pub(crate) fn clear_up(
             warn(notice, remembered, format_args!("the directory is {} now", escape::path(&place)));
         }
     }
-    let mut stuck = move_all(root, remembered, &mut scan.findings, notice);
+    let mut stuck = quarantine_all(root, remembered, &mut scan.findings, notice);
     // A link that is back leads again where nobody has looked without it.
     let mut is_restored = scan.findings.iter().any(|finding| finding.restored);
     scan.findings.extend(found);
@@ -269,9 +269,9 @@ pub(crate) fn clear_up(
         };
         scan.is_whole &= again.is_whole;
         let is_known =
-            |one: &Finding| scan.findings.iter().any(|old| old.path == one.path && old.aside.is_none());
+            |one: &Finding| scan.findings.iter().any(|old| old.path == one.path && old.quarantined.is_none());
         let mut new: Vec<_> = again.findings.into_iter().filter(|one| !is_known(one)).collect();
-        stuck.extend(move_all(root, remembered, &mut new, notice));
+        stuck.extend(quarantine_all(root, remembered, &mut new, notice));
         is_restored = new.iter().any(|finding| finding.restored);
         scan.findings.extend(new);
     }
@@ -354,8 +354,8 @@ fn open_up_all(
     is_any
 }
 
-/// Moves aside what can be moved, and forgets what is gone. Returns what could not be moved, which is said.
-fn move_all(
+/// Quarantines what can be quarantined, and forgets what is gone. Returns what could not be, which is said.
+fn quarantine_all(
     root: &Entered<'_>,
     remembered: &Remembered,
     findings: &mut Vec<Finding>,
@@ -371,16 +371,16 @@ fn move_all(
         }
         let original =
             remembered.baseline.original(&finding.path).filter(|_| finding.origin == FindingOrigin::Replaced);
-        match quarantine::set_aside_for(root, finding, original, SystemTime::now(), until) {
+        match quarantine::quarantine_until(root, finding, original, SystemTime::now(), until) {
             Ok(Moved::Gone) => return false,
             Ok(Moved::Inert) => {}
-            Ok(Moved::Doubtful) => doubtful.extend(finding.aside.clone()),
+            Ok(Moved::Doubtful) => doubtful.extend(finding.quarantined.clone()),
             Err(error) => {
                 if stuck.len() < MAX_REPORTED {
                     warn(
                         notice,
                         remembered,
-                        format_args!("what the agent made could not be moved aside: {error}"),
+                        format_args!("what the agent made could not be quarantined: {error}"),
                     );
                 }
                 // What is gone by now is not stuck.
@@ -391,14 +391,14 @@ fn move_all(
         }
         true
     });
-    if let Some(aside) = doubtful.first() {
+    if let Some(quarantined) = doubtful.first() {
         warn(
             notice,
             remembered,
             format_args!(
-                "{} of what was moved aside may hold repositories that git still obeys, such as {}: remove it",
+                "{} of what was quarantined may hold repositories that git still obeys, such as {}: remove it",
                 doubtful.len(),
-                escape::path(aside)
+                escape::path(quarantined)
             ),
         );
     }
@@ -406,7 +406,7 @@ fn move_all(
         warn(
             notice,
             remembered,
-            format_args!("{} more could not be moved aside", stuck.len() - MAX_REPORTED),
+            format_args!("{} more could not be quarantined", stuck.len() - MAX_REPORTED),
         );
     }
     stuck
@@ -438,7 +438,7 @@ pub(crate) fn shorten(findings: &mut Vec<Finding>) -> Option<String> {
         format!(
             "{} more such things, of which {} were moved to {QUARANTINE} as well, {} have names that no list knows, and {} are links",
             rest.len(),
-            count(Weight::MovedAside),
+            count(Weight::Quarantined),
             count(Weight::UnknownName),
             count(Weight::Link)
         )
@@ -451,7 +451,7 @@ enum Weight {
     /// A program obeys it where it is.
     Obeyed,
     /// It does nothing any more.
-    MovedAside,
+    Quarantined,
     /// Perhaps no program obeys it.
     UnknownName,
     /// It does nothing unless somebody writes to it, or shares where it leads.
@@ -461,7 +461,7 @@ enum Weight {
 impl Weight {
     fn of(finding: &Finding) -> Self {
         match finding.reason {
-            _ if finding.aside.is_some() => Self::MovedAside,
+            _ if finding.quarantined.is_some() => Self::Quarantined,
             Reason::UnknownName => Self::UnknownName,
             Reason::LinksOut { .. } | Reason::LinksTo { .. } => Self::Link,
             _ => Self::Obeyed,
@@ -510,7 +510,7 @@ mod tests {
             path: format!("{number}").into(),
             reason: policy::classify::Reason::Hook,
             origin: FindingOrigin::Created,
-            aside: (number % 2 == 0).then(|| "aside".into()),
+            quarantined: (number % 2 == 0).then(|| "quarantined".into()),
             restored: false,
         };
         let mut few: Vec<_> = (0..MAX_LISTED).map(one).collect();
@@ -519,7 +519,7 @@ mod tests {
         let mut many: Vec<_> = (0..MAX_LISTED + 10).map(one).collect();
         let more = shorten(&mut many).unwrap();
         assert!(more.starts_with("10 more such things, of which 10 were moved"), "{more}");
-        let obeyed = |findings: &[Finding]| findings.iter().filter(|one| one.aside.is_none()).count();
+        let obeyed = |findings: &[Finding]| findings.iter().filter(|one| one.quarantined.is_none()).count();
         assert_eq!((obeyed(&few), obeyed(&many)), (MAX_LISTED / 2, MAX_LISTED / 2 + 5));
     }
 
@@ -529,7 +529,7 @@ mod tests {
             path: path.into(),
             reason,
             origin: FindingOrigin::Created,
-            aside: None,
+            quarantined: None,
             restored: false,
         };
         let links = (0..MAX_LISTED).map(|at| one(format!("a{at}"), Reason::LinksOut { target: "/".into() }));

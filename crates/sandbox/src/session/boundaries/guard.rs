@@ -358,7 +358,7 @@ impl GuardedPath {
             return None;
         }
         let (path, origin) = (self.one.path.clone(), FindingOrigin::Replaced);
-        Some(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false })
+        Some(Finding { path, reason: Reason::Hidden, origin, quarantined: None, restored: false })
     }
 }
 

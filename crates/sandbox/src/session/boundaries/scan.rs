@@ -59,7 +59,7 @@ impl Scan {
         let prepared = remembered.baseline.prepared(root, &mounts, by.protect);
         let mut scan = Self::compared(walk, mounts, root, remembered, until)?;
         scan.findings.extend(prepared);
-        // What is moved aside needs no other word.
+        // What is quarantined needs no other word.
         let is_reported = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));
         let names: Vec<Finding> = names.into_iter().filter(|name| !is_reported(name)).collect();
         scan.findings.extend(names);

@@ -72,7 +72,13 @@ mod tests {
     use crate::boundary::detect::finding::FindingOrigin;
 
     fn finding(path: &str, reason: Reason) -> Finding {
-        Finding { path: path.into(), reason, origin: FindingOrigin::Created, aside: None, restored: false }
+        Finding {
+            path: path.into(),
+            reason,
+            origin: FindingOrigin::Created,
+            quarantined: None,
+            restored: false,
+        }
     }
 
     #[test]

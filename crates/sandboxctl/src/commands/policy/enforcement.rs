@@ -40,7 +40,7 @@ pub(super) struct PolicyAnswer {
 pub(super) enum Enforcement {
     /// The kernel refuses it.
     Prevented,
-    /// It is noticed, classified by its content, and moved aside.
+    /// It is noticed, classified by its content, and quarantined.
     Detected,
     /// Tools that a model calls refuse it, and no sandbox does.
     Tools,
@@ -138,7 +138,7 @@ impl fmt::Display for Enforcement {
         f.write_str(match self {
             Self::Prevented => "prevented: the sandbox refuses it",
             Self::Detected => {
-                "detected, not prevented: nothing is there yet to be made read-only, or its program writes it at every command; what the agent makes is moved aside \
+                "detected, not prevented: nothing is there yet to be made read-only, or its program writes it at every command; what the agent makes is quarantined \
                  when the command has ended, if a program outside would obey it or `[protect] paths` names it"
             }
             Self::Tools => {

@@ -1,5 +1,5 @@
 //! What did not exist at the start and runs on the host later: a hook, a configuration that executes, a file of
-//! an editor or an agent. It is found, moved aside and reported.
+//! an editor or an agent. It is found, quarantined and reported.
 
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ const DANGEROUS: [&str; 23] = [
 ];
 
 #[test]
-fn what_would_run_on_the_host_is_moved_aside_and_reported() {
+fn what_would_run_on_the_host_is_quarantined_and_reported() {
     for caller in callers("what is newly created") {
         let place = Place::new(caller);
         assert!(place.outside(&["sh", "-c", MADE]).status().unwrap().success());
@@ -66,8 +66,8 @@ fn what_would_run_on_the_host_is_moved_aside_and_reported() {
             });
             let finding = finding.unwrap_or_else(|| panic!("by {caller:?}: {path} is not in {answer:#}"));
             assert!(!place.workspace().join(path).exists(), "by {caller:?}: {path} is still there");
-            let aside = finding["aside"].as_str().unwrap().strip_prefix("/workspace/").unwrap();
-            assert!(place.workspace().join(aside).exists(), "by {caller:?}: {aside} is lost");
+            let quarantined = finding["quarantined"].as_str().unwrap().strip_prefix("/workspace/").unwrap();
+            assert!(place.workspace().join(quarantined).exists(), "by {caller:?}: {quarantined} is lost");
         }
         // The control of the classification: what git itself makes stays, and so do settings that run nothing.
         let harmless = [
@@ -81,7 +81,7 @@ fn what_would_run_on_the_host_is_moved_aside_and_reported() {
 }
 
 #[test]
-fn whatever_appears_at_a_path_that_the_file_names_is_moved_aside() {
+fn whatever_appears_at_a_path_that_the_file_names_is_quarantined() {
     const MAKE: &str = "mkdir ci && echo x > ci/deploy.sh && echo x > a.key && echo x > other";
     for caller in callers("what is newly created") {
         let place = Place::new(caller);

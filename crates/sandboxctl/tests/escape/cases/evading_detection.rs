@@ -58,14 +58,14 @@ fn a_boundary_that_is_closed_is_looked_through_all_the_same() {
 }
 
 #[test]
-fn nothing_stands_in_the_way_of_moving_aside() {
+fn nothing_stands_in_the_way_of_quarantining() {
     let cases = [
         "ln -s ../home .sandboxctl-quarantine",
         "ln -s /tmp .sandboxctl-quarantine",
         "echo > .sandboxctl-quarantine",
         "mkdir .sandboxctl-quarantine; chmod 0 .sandboxctl-quarantine",
     ];
-    for caller in callers("the way aside") {
+    for caller in callers("the way to the quarantine") {
         for script in cases {
             let (place, said) = after(caller, &format!("{script}; echo 'echo owned' > .bashrc"));
             open_again(&place);

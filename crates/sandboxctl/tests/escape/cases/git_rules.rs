@@ -1,5 +1,5 @@
 //! Repositories in forms that only git itself knows, and pointers to where no search goes: what git obeys in them stays as it
-//! is where it exists, and is moved aside where it is new.
+//! is where it exists, and is quarantined where it is new.
 
 use crate::attack::Attack;
 use crate::machine::{Caller, callers};

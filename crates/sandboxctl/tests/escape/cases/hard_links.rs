@@ -31,7 +31,7 @@ attempt("link a read-only file", lambda: os.link(globals().get("reference", "/re
     ]);
 }
 
-/// In one run the agent gives a file another name, to write to that in the next one: what has one is moved aside at the end
+/// In one run the agent gives a file another name, to write to that in the next one: what has one is quarantined at the end
 /// of the first, and where it has stayed, as when nobody looked, it is replaced by a private copy before the second.
 #[test]
 fn a_second_name_from_an_earlier_run_reaches_nothing() {
