@@ -35,7 +35,7 @@ fuzz: ## Look for new inputs that break what reads untrusted bytes; SECONDS=60 f
 	@command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
 	tests/fuzz run $(or $(SECONDS),60)
 
-soak: ## Kill sandboxes at random moments and look for what is left; SECONDS=120, and half of it for those that stay; SEED=N repeats a sequence
+soak: ## Kill sandboxes at random moments and look for what is left; SECONDS=120, and half of it for persistent sandboxes; SEED=N repeats a sequence
 	@tests/setup cargo cc python3 setpriv
 	cargo build --locked --release -p sandboxctl
 	tests/soak $(SANDBOXCTL) --seconds $(or $(SECONDS),120) $(if $(SEED),--seed $(SEED))

@@ -312,7 +312,7 @@ def warm(program):
 
 
 def staying(page, program, top, rounds):
-    """Sandboxes that stay: a command in one, what an idle one holds, and many of them."""
+    """Persistent sandboxes: a command in one, what an idle one holds, and many of them."""
     project = top / "staying"
     prepare(project, os.getuid())
     call = lambda *words: subprocess.run(
@@ -339,7 +339,7 @@ def staying(page, program, top, rounds):
         os.chdir(before[0])
         os.environ.clear()
         os.environ.update(before[1])
-    page.table("A command in a sandbox that stays", times, missing, beside="docker exec" if has_docker else "exec, native")
+    page.table("A command in a persistent sandbox", times, missing, beside="docker exec" if has_docker else "exec, native")
 
     inspected = json.loads(call("inspect", "native").stdout)[0]
     processes = [inspected["pid"], *children(inspected["pid"])]
@@ -361,7 +361,7 @@ def staying(page, program, top, rounds):
 
 
 def files(page, program, top, rounds):
-    """The file tools of a sandbox that stays, beside programs that do the same on the host: whole processes."""
+    """The file tools of a persistent sandbox, beside programs that do the same on the host: whole processes."""
     project = top / "files"
     prepare(project, os.getuid())
     directories, each = TREE

@@ -1,4 +1,4 @@
-//! Any bytes as the record and the note of a sandbox that stays: listing them ends without a panic and hides none of the others, and a
+//! Any bytes as the record and the note of a persistent sandbox: listing them ends without a panic and hides none of the others, and a
 //! record that was read is written and read again as the same.
 //!
 //! The first byte is the length of the note, which follows; the rest is the record.

@@ -1,4 +1,4 @@
-//! Any bytes as what a client and the processes of a sandbox that stays say to each other: reading them ends without a panic, and what was
+//! Any bytes as what a client and the processes of a persistent sandbox say to each other: reading them ends without a panic, and what was
 //! read is sent and read again as the same.
 #![no_main]
 

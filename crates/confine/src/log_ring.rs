@@ -1,6 +1,6 @@
 //! The log of a stream: a file of bounded size that holds what was written to the stream last.
 //!
-//! PID 1 of a sandbox that stays writes it, through a descriptor that its client has opened, and whoever may read the file
+//! PID 1 of a persistent sandbox writes it, through a descriptor that its client has opened, and whoever may read the file
 //! reads it at any time, while it is written too. It is a ring of records behind a header. The header says where the ring begins
 //! and ends, counted from the first byte that was ever written; before a record is overwritten, the header says that it is
 //! gone. So a reader compares the header of before with the one of after, and drops what was overwritten in between.

@@ -100,7 +100,7 @@ fn there_are(names: &[&String]) -> String {
 }
 
 fn boundaries(plan: &Plan, request: &ChildRequest, refused: &mut Vec<Mistake>) -> Vec<Boundary> {
-    // The home directory that stays is its sandbox's alone.
+    // The persistent home directory is its sandbox's alone.
     let shared: Vec<&Boundary> =
         plan.boundaries.iter().filter(|boundary| boundary.kind != BoundaryKind::Home).collect();
     let mut boundaries = Vec::new();

@@ -90,7 +90,7 @@ pub struct Worker {
     pub plan: Plan,
 }
 
-/// How long a sandbox stays.
+/// How long a persistent sandbox lives.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Lifecycle {
     /// How long it waits for a command before it ends.
@@ -402,7 +402,7 @@ pub enum BoundaryKind {
     Directory,
     /// A single regular file, which is always read-only.
     File,
-    /// A home directory of sandboxes, which stays. Nothing on the host obeys what is in it, so nothing in it is protected.
+    /// A persistent home directory of sandboxes. Nothing on the host obeys what is in it, so nothing in it is protected.
     Home,
 }
 

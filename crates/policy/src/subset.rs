@@ -139,7 +139,7 @@ fn boundaries(parent: &Plan, worker: &Plan, found: &mut Vec<Mistake>) {
         if boundary.kind == BoundaryKind::Home {
             if !parent.boundaries.contains(boundary) {
                 found.push(mistake(
-                    "it has a home directory that stays, which is not that of this sandbox",
+                    "it has a persistent home directory, which is not that of this sandbox",
                     "leave `[home]` out",
                 ));
             }

@@ -1,4 +1,4 @@
-//! How long file tools take in a sandbox that stays, beside `fd` and `rg` on the same tree: `cargo bench -p sandbox --bench tools`.
+//! How long file tools take in a persistent sandbox, beside `fd` and `rg` on the same tree: `cargo bench -p sandbox --bench tools`.
 #![expect(clippy::print_stdout, reason = "a measurement is printed")]
 
 use std::collections::{BTreeMap, BTreeSet};

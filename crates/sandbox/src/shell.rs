@@ -1,4 +1,4 @@
-//! The shell tool: one command in a sandbox that stays, as an agent asks for it, with bounded output, a deadline, and the way to cancel it.
+//! The shell tool: one command in a persistent sandbox, as an agent asks for it, with bounded output, a deadline, and the way to cancel it.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! File tools: what a model does with the files of a sandbox that stays, from outside, and with no right that a command inside lacks.
+//! File tools: what a model does with the files of a persistent sandbox, from outside, and with no right that a command inside lacks.
 //!
 //! Every boundary is a directory descriptor that comes out of the sandbox's own mount namespace, so that masks, hidden files and read-only
 //! mounts are what a command sees. What a path names is opened beneath that descriptor in one resolution, which never leaves it

@@ -108,7 +108,7 @@ pub(crate) enum CliCommand {
     /// as a whole before anything runs; from a pipe, tasks start as they arrive. Prints a line of JSON for each task as it ends: what
     /// `run --format json` prints, with the `id`. The exit code is 0 if every command ended with 0, and 123 if one did not.
     Batch(Deferred<BatchArgs>),
-    /// Make a sandbox that stays, for `exec`
+    /// Make a persistent sandbox, for `exec`
     ///
     /// It takes what `run` takes, and waits for commands. It lives without any process of ours on the host, until `stop`, or until
     /// `[lifecycle]` ends it. Prints its name.
@@ -118,7 +118,7 @@ pub(crate) enum CliCommand {
     /// It gets what the sandbox was made with: variables, secrets, directory and limits, whatever is configured by now. The sandbox is one of `create` or
     /// `run --detach`, or that of a `run --name` whose command still runs. It ends with this program, unless it is detached.
     Exec(Deferred<ExecArgs>),
-    /// List the sandboxes that have a name: those that stay, and those of `run --name`
+    /// List the sandboxes that have a name: persistent ones, and those of `run --name`
     #[command(visible_alias = "ps")]
     Ls(ListArgs),
     /// Show everything that is known of a sandbox
@@ -141,9 +141,9 @@ pub(crate) enum CliCommand {
     Fs(FsCommand),
     /// Wait until sandboxes have ended, and print their exit codes
     Wait(NamesArgs),
-    /// Show what sandboxes that stay use: time on processors, memory, processes
+    /// Show what persistent sandboxes use: time on processors, memory, processes
     Stats(StatsArgs),
-    /// Stop every process in sandboxes that stay, until `unpause`
+    /// Stop every process in persistent sandboxes, until `unpause`
     Pause(NamesArgs),
     /// Let the processes of sandboxes go on that are paused
     Unpause(NamesArgs),
@@ -154,7 +154,7 @@ pub(crate) enum CliCommand {
     /// Shared directories are the same; what was written elsewhere inside is gone. `exec` does so by itself where the idle time of a
     /// sandbox was over.
     Start(NamesArgs),
-    /// End sandboxes that stay; `ls --all` and `logs` show them until `rm`
+    /// End persistent sandboxes; `ls --all` and `logs` show them until `rm`
     Stop(StopArgs),
     /// Remove sandboxes that have ended, with their logs
     Rm(RemoveArgs),
@@ -163,7 +163,7 @@ pub(crate) enum CliCommand {
     /// Make containers ahead, so that `run` and `create` find one that is warm
     #[command(subcommand)]
     Pool(PoolCommand),
-    /// Open an interactive shell in a fresh sandbox, or in one that stays
+    /// Open an interactive shell in a fresh sandbox, or in a persistent one
     Shell(Deferred<ShellArgs>),
     /// Show what `run` would do, fully resolved, without doing it
     Plan(Deferred<PlanArgs>),
@@ -183,7 +183,7 @@ pub(crate) enum CliCommand {
     /// Show the profiles of published agents, which `run --agent` and `[agent] profile` name
     #[command(subcommand)]
     Agent(AgentCommand),
-    /// List, copy and remove home directories of sandboxes that stay
+    /// List, copy and remove home directories of persistent sandboxes
     #[command(subcommand)]
     Home(HomeCommand),
     /// Give the tools of a model to clients of MCP: commands in a sandbox
@@ -197,7 +197,7 @@ pub(crate) enum CliCommand {
     Hook(Deferred<HookArgs>),
     /// Test every layer of isolation on this machine, with a temporary sandbox
     Doctor,
-    /// Relay sockets of the host for a sandbox that stays; `create` and `run --detach` start it by themselves
+    /// Relay sockets of the host for a persistent sandbox; `create` and `run --detach` start it by themselves
     #[command(hide = true)]
     SocketRelay,
     /// Start children of a sandbox; `run` and `create` start this by themselves
@@ -290,7 +290,7 @@ pub(crate) struct ShellArgs {
     pub(crate) life: LifeArgs,
     #[command(flatten)]
     pub(crate) pass: PassArgs,
-    /// The sandbox that stays in which the shell is opened; without it, a fresh one is made
+    /// The persistent sandbox in which the shell is opened; without it, a fresh one is made
     #[arg(value_name = "NAME")]
     pub(crate) sandbox: Option<String>,
 }
@@ -381,7 +381,7 @@ fn profile() -> impl TypedValueParser<Value = Profile> {
     })
 }
 
-/// List, copy and remove home directories of sandboxes that stay.
+/// List, copy and remove home directories of persistent sandboxes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HomeCommand {
     /// List them with their size, when a sandbox last had them, and for which project

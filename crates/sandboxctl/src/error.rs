@@ -181,7 +181,7 @@ impl From<StateError> for CommandError {
     }
 }
 
-/// A sandbox that stays, and cannot be found or used.
+/// A persistent sandbox cannot be found or used.
 impl From<SandboxError> for CommandError {
     fn from(error: SandboxError) -> Self {
         Self::of_sandbox(&error, &error)

@@ -1,4 +1,4 @@
-//! The home directory of a sandbox that stays: where it is on the host, and opening it for a run.
+//! The home directory of a persistent sandbox: where it is on the host, and opening it for a run.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use sandbox::state::homes::{self, HomeError, Homes, MountPoint, OpenHome};
 use crate::context::Context;
 use crate::error::CommandError;
 
-/// Returns where the home directory of a policy is, if it has one that stays. Nothing is made.
+/// Returns where the home directory of a policy is, if it has a persistent one. Nothing is made.
 pub(crate) fn find(context: &Context, policy: &Policy, project: &Path) -> Option<HostHome> {
     let name = match policy.home() {
         Home::Temporary => return None,

@@ -45,7 +45,7 @@ impl StayDescriptors {
         let kills = usize::from(stay.kills == KillSource::Descriptor);
         let count = 2 + kills + usize::from(stay.held) + logs;
         if descriptors.len() < count {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a sandbox that stays without its files"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a persistent sandbox without its files"));
         }
         let rest = descriptors.split_off(count);
         let mut all = std::mem::replace(descriptors, rest).into_iter();

@@ -1,4 +1,4 @@
-//! The supervisor of a command in a sandbox that stays: a child of PID 1 that starts the command, reaps what that leaves, forwards
+//! The supervisor of a command in a persistent sandbox: a child of PID 1 that starts the command, reaps what that leaves, forwards
 //! signals, enforces the deadline and reports to the client.
 //!
 //! It is a subreaper, so everything that the command has started stays below it, whatever sessions and parents it has had: that

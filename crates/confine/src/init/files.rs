@@ -1,4 +1,4 @@
-//! The process that reads and writes files of a sandbox that stays for a client: a child of PID 1, with no right that a command
+//! The process that reads and writes files of a persistent sandbox for a client: a child of PID 1, with no right that a command
 //! lacks, so that links lead it nowhere that they do not lead a command.
 
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! The supervisor of a sandbox that stays and has no isolation: it does for processes of the host what PID 1 does for those of a
+//! The supervisor of a persistent sandbox without isolation: it does for processes of the host what PID 1 does for those of a
 //! namespace, and everything that it starts stays below it.
 
 use std::io;

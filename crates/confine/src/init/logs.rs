@@ -1,4 +1,4 @@
-//! What the first command of a sandbox that stays writes: from a pipe into its log.
+//! What the first command of a persistent sandbox writes: from a pipe into its log.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! PID 1 of a container that stays: it reaps orphans and forwards signals while the agent runs.
+//! PID 1 of a persistent container: it reaps orphans and forwards signals while the agent runs.
 //!
 //! What it has received must not be readable from it: `/proc/1/environ` shows what the kernel was given when the program
 //! was executed, whatever the program does to its variables later. So it executes itself again, with an empty

@@ -1,4 +1,4 @@
-//! What a client does with the files of a sandbox that stays. A process of the sandbox does it, with no right that a command lacks.
+//! What a client does with the files of a persistent sandbox. A process of the sandbox does it, with no right that a command lacks.
 
 use std::path::PathBuf;
 

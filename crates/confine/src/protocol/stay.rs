@@ -1,4 +1,4 @@
-//! A sandbox that stays: how PID 1 lives without the client that made it, and what later clients say to it.
+//! A persistent sandbox: how PID 1 lives without the client that made it, and what later clients say to it.
 //!
 //! They connect to a socket that the first client has bound, in a directory that no sandbox sees. One byte says what a
 //! connection is for. Whatever takes longer than reading that byte is done by another process than PID 1, which has to
@@ -63,7 +63,7 @@ impl Purpose {
     }
 }
 
-/// A command that is to run in a sandbox that stays. Descriptors: those of [`CommandSpec::passed`], then the three streams.
+/// A command that is to run in a persistent sandbox. Descriptors: those of [`CommandSpec::passed`], then the three streams.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct ExecRequest {
     pub command: CommandSpec,
@@ -72,7 +72,7 @@ pub struct ExecRequest {
     pub attachment: Attachment,
 }
 
-/// How a sandbox that stays is.
+/// How a persistent sandbox is.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StayStatus {
     /// How many commands run, the first one included, with what they have left running.
@@ -82,7 +82,7 @@ pub struct StayStatus {
     pub age: Duration,
 }
 
-/// What a sandbox that stays uses now, as its PID 1 sees it.
+/// What a persistent sandbox uses now, as its PID 1 sees it.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SandboxUsage {
     /// How many processes there are, those of ours included.
@@ -109,7 +109,7 @@ pub enum StayNote {
     },
 }
 
-/// How a sandbox that stays has ended.
+/// How a persistent sandbox has ended.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SandboxEnd {
     pub cause: EndCause,
@@ -117,7 +117,7 @@ pub struct SandboxEnd {
     pub at: u64,
 }
 
-/// Why a sandbox that stays has ended.
+/// Why a persistent sandbox has ended.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum EndCause {
     /// Its first command has ended.

@@ -26,7 +26,7 @@ pub struct AgentProfile {
     /// Files of the caller's home that it reads, without any credential in them: shown read-only at the same place of the home
     /// directory inside, where they are there.
     pub reads: &'static [&'static str],
-    /// What it writes in its home directory, which stays.
+    /// What it writes in its persistent home directory.
     pub writes: &'static [&'static str],
     /// How its own sandbox is turned off, in words; ours is around it, and inside there are no further user namespaces.
     pub own_sandbox: &'static str,

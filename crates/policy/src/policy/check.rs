@@ -274,7 +274,7 @@ pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Refuses a home directory that stays where there can be none.
+/// Refuses a persistent home directory where there can be none.
 pub(super) fn home(
     config: &Config,
     provider: Provider,

@@ -20,7 +20,7 @@ pub struct HostFacts {
     pub environment: Vec<(OsString, OsString)>,
     /// What each boundary led to, by name.
     pub directories: BTreeMap<String, Result<HostDirectory, Unavailable>>,
-    /// The home directory that stays, if the policy has one: [`Policy::home`](super::Policy::home).
+    /// The persistent home directory, if the policy has one: [`Policy::home`](super::Policy::home).
     pub home: Option<HostHome>,
     /// The boundaries that need not be there, and are not, by name.
     pub absent: BTreeSet<String>,
@@ -64,7 +64,7 @@ pub struct HostDirectory {
     pub repository: Option<PathBuf>,
 }
 
-/// A home directory that stays. It need not be there yet.
+/// A persistent home directory. It need not be there yet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HostHome {
     pub name: String,

@@ -30,7 +30,7 @@ pub struct WorkerRequest {
 pub struct ProjectSays {
     /// Which image there is, or how it is run.
     pub container: bool,
-    /// That the home directory stays.
+    /// That the home directory is persistent.
     pub home: bool,
 }
 

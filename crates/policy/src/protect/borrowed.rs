@@ -1,5 +1,5 @@
 //! Reading a list of protected paths: those of the built-in table are borrowed from it. There are about a thousand, and every command
-//! for a sandbox that stays reads its plan.
+//! for a persistent sandbox reads its plan.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -8,9 +8,9 @@ pub enum Home {
     /// A tmpfs that ends with the sandbox.
     #[default]
     Temporary,
-    /// A directory that stays, for the sandboxes of this project.
+    /// A persistent directory, for the sandboxes of this project.
     OfProject,
-    /// A directory that stays, for the sandboxes that name it.
+    /// A persistent directory, for the sandboxes that name it.
     Named(String),
 }
 

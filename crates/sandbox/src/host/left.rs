@@ -1,4 +1,4 @@
-//! Children that go on without whoever has started them: PID 1 of a sandbox that stays, its egress proxy, its sidecars.
+//! Children that go on without whoever has started them: PID 1 of a persistent sandbox, its egress proxy, its sidecars.
 //!
 //! A command of `sandboxctl` ends, and init(1) collects them. A process that lives on has to collect them itself, or each stays a zombie.
 

@@ -1,4 +1,4 @@
-//! Making a sandbox that stays, for programs that have a plan and want no more than that.
+//! Making a persistent sandbox, for programs that have a plan and want no more than that.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -64,12 +64,12 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// The name of the plan is taken, a required layer cannot be enforced, or the plan wants what only a process beside the sandbox could serve: an allow-list of hosts, sockets, children, a home
-    /// directory that stays.
+    /// The name of the plan is taken, a required layer cannot be enforced, or the plan wants what only a process beside the sandbox could serve: an allow-list of hosts, sockets, children, a
+    /// persistent home directory.
     pub fn create(&self, plan: &Plan, notice: &mut dyn FnMut(Notice)) -> Result<StayingSandbox, StartError> {
         if plan.boundaries.iter().any(|boundary| boundary.kind == BoundaryKind::Home) {
             return Err(StartError::refused(
-                "a home directory that stays",
+                "a persistent home directory",
                 "whoever makes the sandbox has to hold its lock",
                 "`sandboxctl create`, or a plan without one",
             ));

@@ -40,7 +40,7 @@ pub struct Launch<'a> {
     pub locks: &'a Path,
     /// What the egress proxy is; without one, no plan with an allow-list of hosts is carried out.
     pub egress: Option<EgressProgram<'a>>,
-    /// What relays sockets of the host for a sandbox that stays; without it, no plan with sockets becomes one.
+    /// What relays sockets of the host for a persistent sandbox; without it, no plan with sockets becomes one.
     pub relay: Option<SidecarProgram<'a>>,
     /// What starts children of the sandbox; without it, no plan with children is carried out.
     pub children: Option<SidecarProgram<'a>>,

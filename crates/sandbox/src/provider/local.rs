@@ -32,7 +32,7 @@ use crate::state::sandboxes::{FirstCommand, StartedRecord};
 /// What is said whenever something runs.
 pub const NO_ISOLATION: &str = "provider local: no isolation, the command runs on this host as you";
 
-/// Makes a sandbox that stays: a supervisor of this user's, which ends what it has started and nothing else.
+/// Makes a persistent sandbox: a supervisor of this user's, which ends what it has started and nothing else.
 pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched, StartError> {
     let Launch { plan, secrets, caller, parent, notice, .. } = launch;
     staying::refuse_unsupported(plan)?;

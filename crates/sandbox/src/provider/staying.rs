@@ -1,4 +1,4 @@
-//! The part of a start that only a sandbox has which stays: what PID 1 is given so that it lives without its client.
+//! The part of a start that only a persistent sandbox has: what PID 1 is given so that it lives without its client.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,7 +29,7 @@ pub(super) fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
         return Ok(());
     }
     Err(StartError::refused(
-        "--pass-fd for the first command of a sandbox that stays",
+        "--pass-fd for the first command of a persistent sandbox",
         "a pipe is relayed by the client, and nobody waits for that command",
         "`exec --pass-fd` when the sandbox runs",
     ))
@@ -169,7 +169,7 @@ impl<'a> Attached<'a> {
     }
 }
 
-/// The processes that serve the sockets of a sandbox which stays. They end with this, unless they are left.
+/// The processes that serve the sockets of a persistent sandbox. They end with this, unless they are left.
 #[derive(Default)]
 pub(super) struct Sidecars<'a> {
     relay: Option<RelayProcess<'a>>,
@@ -289,7 +289,7 @@ pub(super) fn complete(plan: &Plan, report: &mut Report) {
     if plan.boundaries.is_empty() {
         return;
     }
-    let reason = "nobody watches what programs of the host replace while the sandbox stays: that, and what the agent makes, is \
+    let reason = "nobody watches what programs of the host replace while a persistent sandbox lives: that, and what the agent makes, is \
                   looked through by the next command after its end";
     match report.0.iter_mut().find(|line| line.layer == Layer::Protect) {
         Some(line) => {

@@ -1,6 +1,6 @@
 //! The sidecar that starts the children of a sandbox: it serves the socket on which the agent requests them.
 //!
-//! It is a process of its own because it reads what an agent writes, and because a sandbox that stays has no client.
+//! It is a process of its own because it reads what an agent writes, and because a persistent sandbox has no client.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -76,7 +76,7 @@ impl<'a> ChildrenProcess<'a> {
         started
     }
 
-    /// Leaves it to its sandbox, which stays.
+    /// Leaves it to its persistent sandbox.
     pub(crate) fn leave(self) {
         self.sidecar.leave();
     }
@@ -98,7 +98,7 @@ pub(crate) fn listening_at(plan: &Plan) -> Vec<PathBuf> {
 pub struct ParentSandbox {
     pub plan: Plan,
     pub id: RunId,
-    /// Whether the sandbox stays, so that nobody sees what the sidecar prints.
+    /// Whether the sandbox is persistent, so that nobody sees what the sidecar prints.
     pub stays: bool,
     /// The socket that the agent connects to.
     pub listener: UnixListener,

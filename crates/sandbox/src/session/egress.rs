@@ -258,7 +258,7 @@ impl EgressProxy {
         std::mem::take(&mut self.unreached)
     }
 
-    /// Leaves it to its sandbox, which stays: it ends with PID 1. Credentials keep the values that they have.
+    /// Leaves it to its persistent sandbox: it ends with PID 1. Credentials keep the values that they have.
     pub(crate) fn leave(self) {
         self.running.leave();
         self.live.leave();

@@ -117,7 +117,7 @@ impl<'a> SidecarProcess<'a> {
         }
     }
 
-    /// Leaves it to its sandbox, which stays: it ends with PID 1.
+    /// Leaves it to its persistent sandbox: it ends with PID 1.
     pub(crate) fn leave(self) {
         if let Some(running) = self.running {
             running.leave();

@@ -1,4 +1,4 @@
-//! Sandboxes that stay: what can be done with one that was made before.
+//! Persistent sandboxes: what can be done with one that was made before.
 
 pub(crate) mod attend;
 pub mod control;

@@ -531,7 +531,7 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             Ok(())
         }
         Some(Event::Ready | Event::Stays) => {
-            Err(event_error(io::Error::other("a sandbox stays that was to end")))
+            Err(event_error(io::Error::other("a sandbox that was to end is persistent")))
         }
         Some(Event::Ended(ending)) => {
             state.end = Some(ending.into());

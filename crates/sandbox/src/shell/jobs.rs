@@ -1,4 +1,4 @@
-//! Background jobs: commands in sandboxes that stay which run beside whoever has started them, until they end or this process does.
+//! Background jobs: commands in persistent sandboxes which run beside whoever has started them, until they end or this process does.
 //!
 //! Each job has one thread, which reads what the command writes into a buffer of bounded size. What nobody has fetched when the buffer is full is
 //! dropped, the oldest first, and counted.

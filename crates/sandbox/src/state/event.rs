@@ -1,4 +1,4 @@
-//! Events: what happens to sandboxes that stay, as it is recorded and shown.
+//! Events: what happens to persistent sandboxes, as it is recorded and shown.
 
 use confine::protocol::{EndCause, Ending, SandboxEnd};
 use policy::plan::Provider;

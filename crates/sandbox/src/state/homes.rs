@@ -1,4 +1,4 @@
-//! Home directories of sandboxes that stay: one directory for each name, in the caller's state.
+//! Home directories of persistent sandboxes: one directory for each name, in the caller's state.
 //!
 //! An agent may leave anything in one: links, devices it could not make, directories that nobody may enter. So nothing here
 //! runs what lies there, and nothing follows a link in it. Whoever has one open holds its lock; what removes or copies one

@@ -1,4 +1,4 @@
-//! The journal: what clients have done to sandboxes that stay, in lines of JSON in the state directory.
+//! The journal: what clients have done to persistent sandboxes, in lines of JSON in the state directory.
 //!
 //! Nobody serves it. Each client adds its own lines under a lock, so that none is torn. When there is no room, the journal becomes
 //! the old one, in the place of the old one of before. What the records of sandboxes say themselves is added when they are

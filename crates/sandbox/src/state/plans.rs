@@ -1,4 +1,4 @@
-//! What sandboxes that stay were made from, where the user whose they are cannot write. Their records are that user's, who may put anything
+//! What persistent sandboxes were made from, where the user whose they are cannot write. Their records are that user's, who may put anything
 //! into them: under sudo root makes a sandbox again only from what it has made one from.
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The pool: sandboxes that are made ahead, one directory for each, which whoever takes one moves away.
 //!
-//! As for sandboxes that stay, one lives as long as its PID 1 holds a lock.
+//! As for persistent sandboxes, one lives as long as its PID 1 holds a lock.
 
 use std::cmp::Reverse;
 use std::os::unix::net::{UnixListener, UnixStream};

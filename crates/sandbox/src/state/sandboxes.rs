@@ -1,4 +1,4 @@
-//! Sandboxes that stay: one directory for each, with what its clients need to know.
+//! Persistent sandboxes: one directory for each, with what its clients need to know.
 //!
 //! Whether one lives is nobody's word: PID 1 holds a lock on a file of the directory for as long as it lives, whatever has become
 //! of the process that made it, and the kernel lets go of the lock with it. So what is listed is true after a crash and after
@@ -38,7 +38,7 @@ mod lookup;
 mod phase;
 mod remove;
 
-/// The directory of sandboxes that stay, in that of the state.
+/// The directory of persistent sandboxes, in that of the state.
 const SANDBOXES: &str = "sandboxes";
 
 /// What is locked while names are given away.
@@ -64,7 +64,7 @@ const NOTE_LENGTH: usize = 64;
 
 const LOGS: [&str; 2] = ["stdout", "stderr"];
 
-/// What is known of a sandbox that stays, whether it lives or not.
+/// What is known of a persistent sandbox, whether it lives or not.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SandboxRecord {
     pub version: SandboxVersion,
@@ -118,7 +118,7 @@ pub struct StayPlan {
     pub log_bytes: u64,
 }
 
-/// Whether a sandbox that stays runs the command of its plan.
+/// Whether a persistent sandbox runs the command of its plan.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FirstCommand {

@@ -46,7 +46,7 @@ pub enum ToolError {
     Acting(io::Error),
 }
 
-/// The file tools of one sandbox that stays. They may be used by any number of threads at once.
+/// The file tools of one persistent sandbox. They may be used by any number of threads at once.
 ///
 /// A sandbox that was ended and made again is another one: its tools have to be opened again.
 #[derive(Debug)]

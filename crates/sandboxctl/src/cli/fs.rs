@@ -10,7 +10,7 @@ use sandbox::tools::MAX_CONTEXT;
 /// How many directories deep a walk goes at most.
 const MAX_DEPTH: u64 = 128;
 
-/// Read, write and search files of a sandbox that stays, as its agent could.
+/// Read, write and search files of a persistent sandbox, as its agent could.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FsCommand {
     /// Print a file: text, or an image (PNG, JPEG, GIF, WebP) or PDF document as it is

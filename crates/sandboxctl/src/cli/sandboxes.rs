@@ -1,4 +1,4 @@
-//! What can be typed about sandboxes that stay.
+//! What can be typed about persistent sandboxes.
 
 use std::ffi::OsString;
 

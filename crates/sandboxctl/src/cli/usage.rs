@@ -86,7 +86,7 @@ fn about_unknown(command: Option<&str>, argument: &str) -> Option<String> {
         (_, flag) if flag.starts_with('-') => return None,
         ("sandboxctl shell", stray) => {
             format!(
-                "`shell` takes no command; `sandboxctl exec NAME -- {stray}` runs one in a sandbox that stays, \
+                "`shell` takes no command; `sandboxctl exec NAME -- {stray}` runs one in a persistent sandbox, \
                  `sandboxctl run -- {stray}` in a fresh one"
             )
         }

@@ -337,7 +337,7 @@ fn warn_of_weak_layers(shown: &mut Warnings<'_>, loaded: &Loaded, report: &Repor
     }
 }
 
-/// Prints the name of a sandbox that stays.
+/// Prints the name of a persistent sandbox.
 pub(super) fn made(ui: &Ui, record: &SandboxRecord, how: &str) -> Result<ExitCode, CommandError> {
     ui.data(
         &json!({ "sandbox": {

@@ -64,7 +64,7 @@ pub(super) fn same_plan(found: &StayingSandbox, plan: &Plan) -> Result<(), Comma
         ))
 }
 
-/// Makes a sandbox that stays.
+/// Makes a persistent sandbox.
 pub(super) fn stay(
     ui: &Ui,
     context: Context,

@@ -1,4 +1,4 @@
-//! `fs`: the file tools of sandboxes that stay.
+//! `fs`: the file tools of persistent sandboxes.
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;

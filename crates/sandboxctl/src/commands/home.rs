@@ -1,4 +1,4 @@
-//! `home`: home directories of sandboxes that stay.
+//! `home`: home directories of persistent sandboxes.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -49,7 +49,7 @@ fn list(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> {
 /// Formats them as aligned columns.
 fn table(all: &[ListedHome]) -> String {
     if all.is_empty() {
-        return "no home directory stays; `run --home NAME` makes one\n".to_owned();
+        return "no persistent home directory; `run --home NAME` makes one\n".to_owned();
     }
     let width = all.iter().map(|home| home.name.len()).max().unwrap_or_default().max("NAME".len());
     let head = format!("{:width$}  {:>8}  {:<12}  PROJECT\n", "NAME", "SIZE", "LAST USED");

@@ -76,7 +76,7 @@ fn text(plan: &Plan) -> String {
         &plan.boundaries
     {
         if *kind == BoundaryKind::Home {
-            line("home", &format_args!("{name:?} ({}), which stays", escape::path(host)));
+            line("home", &format_args!("{name:?} ({}), persistent", escape::path(host)));
             continue;
         }
         let mode = match mode {

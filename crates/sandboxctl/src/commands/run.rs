@@ -58,11 +58,11 @@ pub(super) fn named(request: &PlanRequest) -> Option<Stay> {
     request.name.as_ref().map(|_| Stay { plan: ATTACHED, replaces: None })
 }
 
-/// Runs the command in a sandbox that stays until it has ended.
+/// Runs the command in a persistent sandbox until it has ended.
 fn detach(ui: &Ui, context: Context, args: RunArgs) -> Result<ExitCode, CommandError> {
     let asked = [
         (args.ask, "--ask", "`sandboxctl egress ask` asks in another terminal"),
-        (args.life.die_with_parent, "--die-with-parent", "a sandbox that stays ends with nobody"),
+        (args.life.die_with_parent, "--die-with-parent", "a persistent sandbox ends with nobody"),
         (!args.pass.numbers.is_empty(), "--pass-fd", "what is open here may end before the sandbox does"),
     ];
     if let Some((_, flag, why)) = asked.into_iter().find(|(is_asked, ..)| *is_asked) {

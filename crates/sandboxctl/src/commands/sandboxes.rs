@@ -1,4 +1,4 @@
-//! Sandboxes that stay: one file for each thing that can be done with them.
+//! Persistent sandboxes: one file for each thing that can be done with them.
 
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `shell`: an interactive shell in a fresh sandbox, or in one that stays.
+//! `shell`: an interactive shell in a fresh sandbox, or in a persistent one.
 
 use std::ffi::OsString;
 use std::io;
@@ -43,7 +43,7 @@ pub(crate) fn shell(
     super::carry_out::carry_out(ui, context, loaded, start, &args.show)
 }
 
-/// Opens a shell in a sandbox that stays.
+/// Opens a shell in a persistent sandbox.
 fn in_sandbox(
     ui: &Ui,
     context: Context,
@@ -76,7 +76,7 @@ fn in_sandbox(
         || request.source.config.is_some()
         || request.source.trust.is_some();
     if is_fresh {
-        let message = "shell NAME: a sandbox that stays keeps what it was made with";
+        let message = "shell NAME: a persistent sandbox keeps what it was made with";
         return Err(CommandError::message(Code::UsageInvalid, message).hint(
             "`--env`, `--workdir`, `--timeout` and `--pass-fd` can be given; without NAME, the shell gets a fresh sandbox",
         ));

@@ -1,4 +1,4 @@
-//! `socket-relay`: the process that relays sockets of the host for a sandbox that stays; `create` and `run --detach` start it.
+//! `socket-relay`: the process that relays sockets of the host for a persistent sandbox; `create` and `run --detach` start it.
 
 use anyhow::Context as _;
 use sandbox::session::sockets::process;

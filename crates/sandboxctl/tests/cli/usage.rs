@@ -50,7 +50,7 @@ fn an_argument_where_none_can_be_gets_a_hint_that_fits_the_command() {
     code: 2
     --- stderr
     error: unexpected argument 'ls' found
-    hint: `shell` takes no command; `sandboxctl exec NAME -- ls` runs one in a sandbox that stays, `sandboxctl run -- ls` in a fresh one
+    hint: `shell` takes no command; `sandboxctl exec NAME -- ls` runs one in a persistent sandbox, `sandboxctl run -- ls` in a fresh one
     hint: `sandboxctl shell --help` says what it takes
     ");
     assert_snapshot!(env.call(&["man", "run"]), @r"

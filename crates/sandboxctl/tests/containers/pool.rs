@@ -414,7 +414,7 @@ fn a_warm_container_ends_with_its_client() {
 
 #[test]
 fn a_sandbox_that_stays_may_be_warm() {
-    for (caller, runner) in everywhere("warm containers that stay") {
+    for (caller, runner) in everywhere("persistent warm containers") {
         let place = Place::on(caller, runner);
         let pool = Pool::of(&place, runner, 1);
         let program = place.path("sandboxctl");

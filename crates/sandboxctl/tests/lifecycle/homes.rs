@@ -1,4 +1,4 @@
-//! Home directories that stay: what is left in one is there for the next sandbox that has it, and for no other.
+//! Persistent home directories: what is left in one is there for the next sandbox that has it, and for no other.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -34,7 +34,7 @@ fn call(place: &Place, words: &[&str]) -> Output {
 
 #[test]
 fn what_is_left_in_one_is_there_for_the_next_that_names_it_and_for_no_other() {
-    for (caller, runner) in everywhere("home directories that stay") {
+    for (caller, runner) in everywhere("persistent home directories") {
         let place = Place::on(caller, runner);
         let whose = format!("in {runner:?} by {caller:?}");
         // What an agent keeps there is what programs outside obey in a shared directory.

@@ -81,7 +81,7 @@ fn check(place: &Place, internet: &Internet, who: &str, agent: &Agent, mut comma
     let status = place.outside(&["git", "status", "--porcelain"]).output().unwrap();
     assert_eq!(text(&status), "", "{who}");
     assert!(fs::read_to_string(place.workspace().join("sums.py")).unwrap().contains("a + b"), "{who}");
-    // It has a token in place of the key, and its home directory stays.
+    // It has a token in place of the key, and its home directory is persistent.
     let key = fs::read_to_string(place.workspace().join("key")).unwrap();
     assert!(key.trim().len() > 20 && !key.contains(VALUE), "{who}: {key}");
     let homes = fs::read_dir(place.home().join(".local/state/sandboxctl/homes")).unwrap();

@@ -1,4 +1,4 @@
-//! A sandbox that stays reaches what its rules allow, though nobody on the host but its egress proxy is left.
+//! A persistent sandbox reaches what its rules allow, though nobody on the host but its egress proxy is left.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ fn create<'a>(place: &Place, name: &'a str, flags: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn it_reaches_its_hosts_and_its_model_without_the_client_that_made_it() {
-    everywhere("the network of a sandbox that stays", |place, internet, who| {
+    everywhere("the network of a persistent sandbox", |place, internet, who| {
         configure(place);
         let name = &format!("stays{}", std::process::id());
         let made = with_key(ours(place, &create(place, name, &["--allow-host=up.example.org:8080"])));
@@ -66,7 +66,7 @@ fn it_reaches_its_hosts_and_its_model_without_the_client_that_made_it() {
 
 #[test]
 fn its_rules_are_changed_while_it_lives_and_its_proxy_ends_with_it() {
-    natively("rules of a sandbox that stays", |place, internet, who| {
+    natively("rules of a persistent sandbox", |place, internet, who| {
         let name = &format!("rules{}", std::process::id());
         let made = ours(place, &create(place, name, &["--network=allowlist"]));
         let made = internet.command(&made).output().unwrap();

@@ -1,4 +1,4 @@
-//! Commands of one sandbox that stays are one user, and yet none gets at the streams, the environment or the memory of another,
+//! Commands of one persistent sandbox are one user, and yet none gets at the streams, the environment or the memory of another,
 //! nor at PID 1 and what it is asked by.
 
 use std::io::Read;
@@ -145,7 +145,7 @@ fn who_kills_or_stops_a_supervisor_frees_nothing() {
 #[test]
 fn a_flood_of_children_and_signals_keeps_nobody_from_being_served() {
     let storm = include_str!("../support/storm.py");
-    for (caller, runner) in everywhere("a flood in a sandbox that stays") {
+    for (caller, runner) in everywhere("a flood in a persistent sandbox") {
         let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let mut flood = sandbox.exec(&[], &["python3", "-c", storm]).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Children: sandboxes that an agent asks for from inside, in every provider, of sandboxes that stay and of those that do not.
+//! Children: sandboxes that an agent asks for from inside, in every provider, of persistent sandboxes and of others.
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! What holds for every sandbox that stays, whoever provides it.
+//! What holds for every persistent sandbox, whoever provides it.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;

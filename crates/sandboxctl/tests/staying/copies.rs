@@ -1,4 +1,4 @@
-//! Files that are copied into sandboxes that stay, out of them, and from one to another.
+//! Files that are copied into persistent sandboxes, out of them, and from one to another.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! How sandboxes that stay end, and what is known of them then.
+//! How persistent sandboxes end, and what is known of them then.
 
 use std::fs;
 use std::io::Read;
@@ -111,7 +111,7 @@ fn what_runs_is_removed_by_force_alone_and_nothing_is_left() {
 
 #[test]
 fn what_the_agent_has_made_is_quarantined_when_the_sandbox_has_ended() {
-    for (caller, runner) in everywhere("detection in a sandbox that stays") {
+    for (caller, runner) in everywhere("detection in a persistent sandbox") {
         let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         sandbox.prints(&["sh", "-c", "mkdir .vscode; echo '{\"tasks\":[{\"runOptions\":{\"runOn\":\"folderOpen\"}}]}' >.vscode/tasks.json"]);
@@ -128,7 +128,7 @@ fn what_the_agent_has_made_is_quarantined_when_the_sandbox_has_ended() {
 
 #[test]
 fn limits_of_a_sandbox_are_those_of_all_its_commands_together() {
-    if !is_there(Feature::Cgroup, "limits of a sandbox that stays") {
+    if !is_there(Feature::Cgroup, "limits of a persistent sandbox") {
         return;
     }
     let place = Place::new(crate::machine::Caller::Root);

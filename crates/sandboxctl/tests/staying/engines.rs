@@ -1,4 +1,4 @@
-//! Sandboxes that stay in containers: what an engine, other runs of it and killed clients do to them.
+//! Persistent sandboxes in containers: what an engine, other runs of it and killed clients do to them.
 
 use std::fs;
 use std::process::Stdio;
@@ -31,7 +31,7 @@ fn rendezvous(place: &Place) -> usize {
 
 #[test]
 fn what_clears_up_after_dead_clients_leaves_what_stays() {
-    for (caller, runner) in in_containers("sweeping beside one that stays") {
+    for (caller, runner) in in_containers("sweeping beside a persistent one") {
         let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         assert_eq!(containers(&place, runner), format!("sandboxctl-{}\n", name(&place)));

@@ -1,4 +1,4 @@
-//! What happens to sandboxes that stay, as whoever follows it is told, and who asks afterwards.
+//! What happens to persistent sandboxes, as whoever follows it is told, and who asks afterwards.
 
 use std::collections::BTreeSet;
 use std::fs;

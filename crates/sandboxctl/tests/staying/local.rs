@@ -1,4 +1,4 @@
-//! Sandboxes that stay and have no isolation: what they say, and what ends with them.
+//! Persistent sandboxes without isolation: what they say, and what ends with them.
 
 use std::io::Read;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Making sandboxes that stay: what is printed, what is refused, and when one is used again.
+//! Making persistent sandboxes: what is printed, what is refused, and when one is used again.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn it_is_listed_and_outlives_who_made_it() {
 
 #[test]
 fn its_report_says_what_nobody_watches() {
-    for (caller, runner) in everywhere("the report of a sandbox that stays") {
+    for (caller, runner) in everywhere("the report of a persistent sandbox") {
         let place = Place::on(caller, runner);
         let sandbox = Staying::create(&place, &[]);
         let report = sandbox.inspect()["report"].clone();

@@ -1,4 +1,4 @@
-//! Sandboxes that stay: made, used, looked at, ended and removed, by the real program.
+//! Persistent sandboxes: made, used, looked at, ended and removed, by the real program.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod again;
@@ -54,7 +54,7 @@ fn everywhere(test: &str) -> Vec<(Caller, Runner)> {
     all.flat_map(|caller| runners(caller, test).into_iter().map(move |runner| (caller, runner))).collect()
 }
 
-/// A sandbox that stays, until this is dropped.
+/// A persistent sandbox, until this is dropped.
 struct Staying<'a> {
     place: &'a Place,
     name: String,

@@ -1,4 +1,4 @@
-//! Sockets of the host in sandboxes that stay: served without a client, for as long as PID 1 lives.
+//! Sockets of the host in persistent sandboxes: served without a client, for as long as PID 1 lives.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -33,7 +33,7 @@ print(s.recv(10).decode())
 
 #[test]
 fn a_service_is_reached_until_the_sandbox_ends() {
-    for (caller, runner) in everywhere("sockets of the host in sandboxes that stay") {
+    for (caller, runner) in everywhere("sockets of the host in persistent sandboxes") {
         let place = Place::on(caller, runner);
         let path = place.path("service.sock");
         let listener = UnixListener::bind(&path).unwrap();

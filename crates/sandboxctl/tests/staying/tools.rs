@@ -1,4 +1,4 @@
-//! The file tools: what they read, write, list and search in sandboxes that stay, and what they refuse.
+//! The file tools: what they read, write, list and search in persistent sandboxes, and what they refuse.
 
 use std::fs;
 use std::io::Write as _;

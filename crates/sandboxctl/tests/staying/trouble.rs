@@ -1,4 +1,4 @@
-//! What may be wrong around sandboxes that stay: a disk without room, paths that are too long, memory that is short, somebody else's sandbox.
+//! What may be wrong around persistent sandboxes: a disk without room, paths that are too long, memory that is short, somebody else's sandbox.
 
 use std::fs;
 use std::os::unix::fs::symlink;

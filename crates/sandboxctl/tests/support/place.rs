@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 
 use crate::machine::{Caller, NORMAL, Runner, image, podman};
 
-/// The variable that has every command of a fresh sandbox run as an exec in one that stays, instead.
+/// The variable that has every command of a fresh sandbox run as an exec in a persistent one, instead.
 const STAYS: &str = "SANDBOX_TEST_STAYS";
 
-/// Makes a sandbox that stays with some flags, runs a command in it, and removes it.
+/// Makes a persistent sandbox with some flags, runs a command in it, and removes it.
 const EXEC: &str = r#"
 program=$1; shift
 flags=(); while [ "$1" != -- ]; do flags+=("$1"); shift; done; shift
@@ -168,7 +168,7 @@ impl Place {
         start.chain(flags).chain(["--".into()]).chain(argv).collect()
     }
 
-    /// The words of a command that runs the same as an exec in a sandbox that stays.
+    /// The words of a command that runs the same as an exec in a persistent sandbox.
     fn exec(&self, flags: &[impl AsRef<OsStr>], argv: &[impl AsRef<OsStr>]) -> Vec<OsString> {
         let start = ["bash", "-c", EXEC, "bash"].map(OsString::from).into_iter();
         let start = start.chain([self.path("sandboxctl").into_os_string()]);

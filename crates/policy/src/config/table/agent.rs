@@ -24,7 +24,7 @@ settings! {
         }
         profile: Profile as ProfileWord = {
             doc: "A published agent. It stands for the settings that `sandboxctl agent show` lists, beneath those of every file: \
-                 its command, credentials in proxy mode, hosts, and a home directory that stays. Lists of hosts and of \
+                 its command, credentials in proxy mode, hosts, and a persistent home directory. Lists of hosts and of \
                  toolchains add up.",
             trust: TrustRule::Needed("it is there"),
             example: "\"claude-code\"",

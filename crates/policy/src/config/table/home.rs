@@ -16,14 +16,14 @@ settings! {
     /// `[home]`
     table HomeTable at "home." {
         keep: bool as TrueOrFalse = {
-            doc: "Whether the home directory stays when the sandbox ends, for the next sandbox of the same project: logins, \
-                 histories and caches last. It lies in the caller's state directory, and nothing on the host obeys what is in it.",
+            doc: "Whether the home directory is persistent: the next sandbox of the same project has it again, with logins, \
+                 histories and caches. It lies in the caller's state directory, and nothing on the host obeys what is in it.",
             trust: TrustRule::Needed("it is true"),
             default: "false",
             example: "true",
         }
         name: String as NameText = {
-            doc: "The name of a home directory that stays, for every sandbox that names it. It implies `keep`.",
+            doc: "The name of a persistent home directory, for every sandbox that names it. It implies `keep`.",
             trust: TrustRule::Needed("it is there"),
             example: "\"claude\"",
             flag: Some(Flag {

@@ -7,14 +7,18 @@ use crate::config::form::TimeLimit;
 use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 
 /// The rows of the table itself.
-pub(super) const TABLE: &[Key] =
-    &[Key { path: "lifecycle", kind: ValueKind::Table, doc: "How long a sandbox stays.", ..Key::NONE }];
+pub(super) const TABLE: &[Key] = &[Key {
+    path: "lifecycle",
+    kind: ValueKind::Table,
+    doc: "How long a persistent sandbox lives.",
+    ..Key::NONE
+}];
 
 settings! {
     /// `[lifecycle]`
     table LifecycleTable at "lifecycle." {
         idle_timeout: Option<Duration> as TimeLimit = {
-            doc: "How long a sandbox that stays waits for a command before it ends.",
+            doc: "How long a persistent sandbox waits for a command before it ends.",
             trust: TrustRule::Needed("it is higher than what holds without the file"),
             default: "\"unlimited\"",
             example: "\"15m\"",
@@ -22,11 +26,11 @@ settings! {
                 long: "idle-timeout",
                 short: None,
                 value: "TIME",
-                help: "How long a sandbox that stays waits for a command before it ends",
+                help: "How long a persistent sandbox waits for a command before it ends",
             }),
         }
         max_duration: Option<Duration> as TimeLimit = {
-            doc: "How old a sandbox that stays gets: then it ends, whatever runs in it.",
+            doc: "How old a persistent sandbox gets: then it ends, whatever runs in it.",
             trust: TrustRule::Needed("it is higher than what holds without the file"),
             default: "\"unlimited\"",
             example: "\"8h\"",
@@ -34,7 +38,7 @@ settings! {
                 long: "max-duration",
                 short: None,
                 value: "TIME",
-                help: "How old a sandbox that stays gets",
+                help: "How old a persistent sandbox gets",
             }),
         }
     }

@@ -59,7 +59,7 @@ pub(super) const LIFE: &str = "sandbox.life";
 pub(super) enum Life {
     /// The process that made it.
     OfItsClient,
-    /// Nobody: it is of a sandbox that stays.
+    /// Nobody: it is of a persistent sandbox.
     Stays,
     /// Nobody, until somebody takes it: it is made ahead.
     Waits,

@@ -210,7 +210,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
     let ids = (user.agent.uid, user.inside.0);
     let spec = init_spec::of(plan, rootfs, command, of_streams, ids, mounts, interception)?;
     if let Some((stay, new)) = stay.zip(new) {
-        // A sandbox that stays gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
+        // A persistent sandbox gets what it needs to live without this process, which then leaves it. Until it has, Ctrl-C ends
         // this process, and PID 1 with it.
         drop(signals);
         let relay = RelayProcess::prepare(plan, relay_program, caller)?;

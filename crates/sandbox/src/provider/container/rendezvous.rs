@@ -127,7 +127,7 @@ impl RendezvousDir {
         Ok(DistinctMount { path: point(run), file: file_id(open(self.path())?)? })
     }
 
-    /// Leaves the directory to a container that stays, which has it mounted. The next command after its end removes it.
+    /// Leaves the directory to a persistent container, which has it mounted. The next command after its end removes it.
     pub(super) fn leave(self) {
         std::mem::forget(self);
     }

@@ -128,7 +128,7 @@ impl<'a> Started<'a> {
         let _ = sweep::remove(self.engine, self.run);
     }
 
-    /// Leaves a container that stays. The engine goes on without its command, and removes the container when that has ended.
+    /// Leaves a persistent container. The engine goes on without its command, and removes the container when that has ended.
     pub(super) fn leave(mut self) {
         if let Some(command) = &mut self.command {
             // Podman has no daemon: what its command does not note, nobody does, and our PID 1 is faster than that.

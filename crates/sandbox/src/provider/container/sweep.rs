@@ -178,7 +178,7 @@ pub(super) enum Removed {
 /// Lists the containers of an owner whose clients are dead. Only a daemon creates any after the command that requested
 /// them is gone, and a daemon has a socket.
 ///
-/// One of a sandbox that stays is abandoned when its PID 1 is, which only who has its state directory can see.
+/// One of a persistent sandbox is abandoned when its PID 1 is, which only who has its state directory can see.
 fn abandoned(
     engine: &Engine,
     owner: Identity,

@@ -134,7 +134,7 @@ impl<'a> LimitEnforcement<'a> {
         }
     }
 
-    /// Leaves the groups to a sandbox that stays: another command sweeps them when that has ended.
+    /// Leaves the groups to a persistent sandbox: another command sweeps them when that has ended.
     pub(super) fn leave(mut self) {
         self.group = None;
     }

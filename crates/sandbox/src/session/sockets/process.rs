@@ -1,6 +1,6 @@
-//! The process that relays for a sandbox that stays: it has nothing but the relays, is the caller, and ends with PID 1.
+//! The process that relays for a persistent sandbox: it has nothing but the relays, is the caller, and ends with PID 1.
 //!
-//! While a client waits for its command, the relays are threads of the client. A sandbox that stays has no client, so a sidecar has them.
+//! While a client waits for its command, the relays are threads of the client. A persistent sandbox has no client, so a sidecar has them.
 
 use std::ffi::OsString;
 use std::io;
@@ -40,7 +40,7 @@ impl<'a> RelayProcess<'a> {
         }
         let program = program.ok_or_else(|| {
             StartError::refused(
-                "sockets of the host in a sandbox that stays",
+                "sockets of the host in a persistent sandbox",
                 "the caller of this library has named no program that relays them",
                 "name one in `Launch::relay`",
             )
@@ -60,7 +60,7 @@ impl<'a> RelayProcess<'a> {
         self.sidecar.start(&RelaySpec { hosts }, listeners, Until::Init)
     }
 
-    /// Leaves it to its sandbox, which stays: it ends with PID 1.
+    /// Leaves it to its persistent sandbox: it ends with PID 1.
     pub(crate) fn leave(self) {
         self.sidecar.leave();
     }

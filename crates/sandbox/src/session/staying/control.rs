@@ -1,4 +1,4 @@
-//! Asking PID 1 of a sandbox that stays: how it is, and to end.
+//! Asking PID 1 of a persistent sandbox: how it is, and to end.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! Copying files into sandboxes that stay, out of them, and from one to another.
+//! Copying files into persistent sandboxes, out of them, and from one to another.
 //!
 //! Inside, a process of the sandbox reads and writes, with no right that a command lacks. On the host nothing goes through a link: an
 //! agent may have put it there.

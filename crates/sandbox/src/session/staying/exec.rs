@@ -1,4 +1,4 @@
-//! A command in a sandbox that stays: PID 1 forks a supervisor for it, which gets all that it is to do over one connection, the
+//! A command in a persistent sandbox: PID 1 forks a supervisor for it, which gets all that it is to do over one connection, the
 //! streams included. No process of ours is started for it, and no engine is called.
 
 use std::io;
@@ -29,7 +29,7 @@ use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::journal::Recorded;
 use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 
-/// A command in a sandbox that stays, as the caller asks for it.
+/// A command in a persistent sandbox, as the caller asks for it.
 pub struct StayingExec<'a> {
     pub sandbox: &'a StayingSandbox,
     /// What the sandbox was made from, with the command that is to run now.

@@ -1,4 +1,4 @@
-//! What the first command of a sandbox that stays has written.
+//! What the first command of a persistent sandbox has written.
 
 use confine::log_ring::LogRecord;
 

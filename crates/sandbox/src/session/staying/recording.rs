@@ -1,4 +1,4 @@
-//! What the journal of events says of a command in a sandbox that stays: that it has started, and that it has ended.
+//! What the journal of events says of a command in a persistent sandbox: that it has started, and that it has ended.
 
 use std::io;
 

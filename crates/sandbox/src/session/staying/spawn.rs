@@ -1,4 +1,4 @@
-//! A command in a sandbox that stays, for programs: its streams are pipes of theirs, nothing of the process is changed for it, and any number of threads may
+//! A command in a persistent sandbox, for programs: its streams are pipes of theirs, nothing of the process is changed for it, and any number of threads may
 //! have one.
 
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ use crate::session::outcome::{End, Outcome, Output, oom_killed};
 use crate::session::streams::{Owner, give};
 use crate::state::sandboxes::{Phase, StayingSandbox};
 
-/// A command for a sandbox that stays. It has what the sandbox was made with; this says what is different.
+/// A command for a persistent sandbox. It has what the sandbox was made with; this says what is different.
 pub struct Command {
     argv: Vec<OsString>,
     variables: Vec<Variable>,

@@ -10,7 +10,7 @@ use crate::state::directory::StateError;
 /// What a sandbox cannot that is not paused, see [`SandboxError::Phase`].
 pub const BE_UNPAUSED: &str = "be unpaused";
 
-/// Why a sandbox that stays cannot be found or used.
+/// Why a persistent sandbox cannot be found or used.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error(transparent)]

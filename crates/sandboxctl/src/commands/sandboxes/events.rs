@@ -1,4 +1,4 @@
-//! `events`: prints what happens to the sandboxes that stay.
+//! `events`: prints what happens to the persistent sandboxes.
 
 use policy::text::time;
 use sandbox::session::staying::events::EventStream;

@@ -1,4 +1,4 @@
-//! `exec` in a sandbox that stays: the command gets what the sandbox was made with, whatever is configured by now.
+//! `exec` in a persistent sandbox: the command gets what the sandbox was made with, whatever is configured by now.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! `inspect`: shows everything that is known of sandboxes that stay.
+//! `inspect`: shows everything that is known of persistent sandboxes.
 
 use sandbox::state::sandboxes::{Phase, StayingSandbox};
 use serde_json::{Value, json};

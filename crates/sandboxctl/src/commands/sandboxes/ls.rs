@@ -1,4 +1,4 @@
-//! `ls`: lists the sandboxes that stay.
+//! `ls`: lists the persistent sandboxes.
 
 use confine::protocol::{EndCause, SandboxEnd, StayStatus};
 use policy::text::time;

@@ -1,4 +1,4 @@
-//! Records of sandboxes that stay: files of the user behind sudo, from which root makes nothing that it has not made before.
+//! Records of persistent sandboxes: files of the user behind sudo, from which root makes nothing that it has not made before.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
