@@ -35,7 +35,7 @@ pub enum Read<T> {
 
 /// What a request asks for.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Asked {
+pub enum SocksRequest {
     /// A connection to a host, which is not yet decided about.
     Host(String, u16),
     /// Nothing that is done here, with the reply that says so.
@@ -54,9 +54,11 @@ pub fn greeting(bytes: &[u8]) -> Read<bool> {
 }
 
 /// Parses a request.
-pub fn request(bytes: &[u8]) -> Read<Asked> {
+pub fn request(bytes: &[u8]) -> Read<SocksRequest> {
     let (command, kind, rest) = match bytes {
-        [version, ..] if *version != VERSION => return Read::Whole(Asked::Unsupported(COMMAND_UNSUPPORTED)),
+        [version, ..] if *version != VERSION => {
+            return Read::Whole(SocksRequest::Unsupported(COMMAND_UNSUPPORTED));
+        }
         [_version, command, _reserved, kind, rest @ ..] => (*command, *kind, rest),
         _ => return Read::Missing(4 - bytes.len()),
     };
@@ -73,13 +75,13 @@ pub fn request(bytes: &[u8]) -> Read<Asked> {
             Some((address, port)) => (Ipv6Addr::from(*address).to_string(), port),
             None => return Read::Missing(18 - rest.len()),
         },
-        _ => return Read::Whole(Asked::Unsupported(ADDRESS_UNSUPPORTED)),
+        _ => return Read::Whole(SocksRequest::Unsupported(ADDRESS_UNSUPPORTED)),
     };
     match port {
         [high, low, ..] if command == CONNECT => {
-            Read::Whole(Asked::Host(host, u16::from_be_bytes([*high, *low])))
+            Read::Whole(SocksRequest::Host(host, u16::from_be_bytes([*high, *low])))
         }
-        [_, _, ..] => Read::Whole(Asked::Unsupported(COMMAND_UNSUPPORTED)),
+        [_, _, ..] => Read::Whole(SocksRequest::Unsupported(COMMAND_UNSUPPORTED)),
         _ => Read::Missing(2 - port.len()),
     }
 }
@@ -90,10 +92,10 @@ pub(crate) async fn speak(
     proxy: &Arc<Proxy>,
     _admission: Admission,
 ) -> io::Result<()> {
-    let asked = timeout(proxy.limits().head, ask(&mut stream)).await??;
-    let (host, port) = match asked {
-        Some(Asked::Host(host, port)) => (host, port),
-        Some(Asked::Unsupported(reply)) => return answer(&mut stream, reply).await,
+    let request = timeout(proxy.limits().head, read_request(&mut stream)).await??;
+    let (host, port) = match request {
+        Some(SocksRequest::Host(host, port)) => (host, port),
+        Some(SocksRequest::Unsupported(reply)) => return answer(&mut stream, reply).await,
         None => return stream.write_all(&NO_METHOD_REPLY).await,
     };
     if proxy.ends_here(&host, port) {
@@ -110,7 +112,7 @@ pub(crate) async fn speak(
 }
 
 /// Reads the greeting and the request. `None` where the client has no method that is known here.
-async fn ask(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
+async fn read_request(stream: &mut TcpStream) -> io::Result<Option<SocksRequest>> {
     if !read(stream, greeting).await? {
         return Ok(None);
     }
@@ -168,16 +170,16 @@ mod tests {
 
     #[test]
     fn a_message_is_read_to_its_last_byte_and_no_further() {
-        let host = |host: &str, port| Asked::Host(host.to_owned(), port);
-        for (bytes, asked) in [
+        let host = |host: &str, port| SocksRequest::Host(host.to_owned(), port);
+        for (bytes, expected) in [
             (&b"\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50rest"[..], host("127.0.0.1", 80)),
             (b"\x05\x01\x00\x03\x01a\x01\xbbrest", host("a", 443)),
             (b"\x05\x01\x00\x03\x00\x01\xbbrest", host("", 443)),
             (b"\x05\x01\x00\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x00\x16rest", host("::1", 22)),
-            (b"\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50rest", Asked::Unsupported(COMMAND_UNSUPPORTED)),
-            (b"\x05\x01\x00\x02rest", Asked::Unsupported(ADDRESS_UNSUPPORTED)),
+            (b"\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50rest", SocksRequest::Unsupported(COMMAND_UNSUPPORTED)),
+            (b"\x05\x01\x00\x02rest", SocksRequest::Unsupported(ADDRESS_UNSUPPORTED)),
         ] {
-            assert_eq!(fed(bytes, request), Some((asked, 4)), "{bytes:?}");
+            assert_eq!(fed(bytes, request), Some((expected, 4)), "{bytes:?}");
             assert_eq!(fed(&bytes[..bytes.len() - 5], request), None, "{bytes:?}");
         }
         assert_eq!(fed(b"\x05\x02\x01\x00rest", greeting), Some((true, 4)));

@@ -30,7 +30,7 @@ use crate::rules::limits::Limits;
 use crate::rules::network::{HostRules, Request, Wanted};
 use crate::rules::path::{GuestBoundaries, GuestPath, PathAccess};
 use crate::rules::verdict::{Origin, Verdict};
-use crate::subset::SaidVariables;
+use crate::subset::ExplicitVariables;
 
 mod boundary;
 mod check;
@@ -219,9 +219,9 @@ impl Policy {
     }
 
     /// Returns what the settings say of variables.
-    pub fn said_variables(&self) -> SaidVariables {
+    pub fn explicit_variables(&self) -> ExplicitVariables {
         let names = |is: fn(&EnvRule) -> bool| self.env.named(is).map(ToString::to_string).collect();
-        SaidVariables {
+        ExplicitVariables {
             passed: names(|rule| *rule == EnvRule::Pass),
             set: names(|rule| matches!(rule, EnvRule::Set(_))),
         }

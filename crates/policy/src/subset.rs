@@ -18,7 +18,7 @@ use crate::text::json_object::Mistake;
 
 /// What settings say of variables, by name.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct SaidVariables {
+pub struct ExplicitVariables {
     /// Those of which the caller's values pass.
     pub passed: BTreeSet<String>,
     /// Those that have a value of their own.
@@ -26,10 +26,10 @@ pub struct SaidVariables {
 }
 
 impl Plan {
-    /// Narrows a worker's plan by what narrows this one. `says` is what the worker's own settings say of variables.
-    pub fn narrow(&self, worker: &mut Self, says: &SaidVariables) {
+    /// Narrows a worker's plan by what narrows this one. `explicit` is what the worker's own settings say of variables.
+    pub fn narrow(&self, worker: &mut Self, explicit: &ExplicitVariables) {
         narrow_limits(&self.limits, &mut worker.limits);
-        narrow_variables(self, worker, says);
+        narrow_variables(self, worker, explicit);
         let Lifecycle { idle_timeout, max_duration } = &mut worker.lifecycle;
         lower(self.lifecycle.idle_timeout, idle_timeout);
         lower(self.lifecycle.max_duration, max_duration);
@@ -111,8 +111,8 @@ fn narrow_limits(own: &Limits, theirs: &mut Limits) {
 }
 
 /// Gives a worker of the caller's variables those that the sandbox has, as that has them, and takes away what is taken away from the sandbox.
-fn narrow_variables(parent: &Plan, worker: &mut Plan, says: &SaidVariables) {
-    let SaidVariables { passed, set } = says;
+fn narrow_variables(parent: &Plan, worker: &mut Plan, explicit: &ExplicitVariables) {
+    let ExplicitVariables { passed, set } = explicit;
     let own = |name: &String| parent.env.iter().find(|own| own.name == *name);
     let is_taken_away = |name: &String| parent.unset.contains(name) && !set.contains(name);
     worker.env.retain(|variable| {

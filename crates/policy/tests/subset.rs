@@ -88,7 +88,7 @@ fn plan(policy: &Policy) -> Plan {
 fn narrowed(sandbox: &str, worker: &str) -> (Plan, Vec<String>) {
     let (own, policy) = (plan(&policy(sandbox)), policy(worker));
     let mut worker = plan(&policy);
-    own.narrow(&mut worker, &policy.said_variables());
+    own.narrow(&mut worker, &policy.explicit_variables());
     let found = own.exceeded_by(&worker).into_iter().map(|mistake| mistake.message).collect();
     (worker, found)
 }
@@ -285,7 +285,7 @@ fn what_a_child_gets_is_never_more() {
         let child = own.child(&request, "child".to_owned()).expect("a child");
         assert_eq!(own.exceeded_by(&child), [], "{request:?}");
         let mut same = child.clone();
-        own.narrow(&mut same, &parent.said_variables());
+        own.narrow(&mut same, &parent.explicit_variables());
         // Nothing was left to be narrowed but what is denied anyway.
         assert_eq!(
             (same.limits, same.env, same.layers),

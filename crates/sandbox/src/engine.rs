@@ -188,17 +188,17 @@ mod tests {
         let socket = top.path().canonicalize().unwrap().join("socket");
         let _listener = UnixListener::bind(&socket).unwrap();
         let held = std::fs::File::open(top.path()).unwrap();
-        let way = PathBuf::from(format!("/proc/self/fd/{}/socket", held.as_raw_fd()));
+        let path = PathBuf::from(format!("/proc/self/fd/{}/socket", held.as_raw_fd()));
         let user = Identity { uid: 1001, gid: 1001 };
         let programs = Programs::new(&BTreeMap::new(), Writable::default(), user);
         std::fs::set_permissions(top.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        assert!(way.canonicalize().is_ok(), "the control: there is such a link");
+        assert!(path.canonicalize().is_ok(), "the control: there is such a link");
         let _acting = ActingAs::user(user).unwrap();
         // Whether it may be used is another question.
         assert!(
             !matches!(settled(&programs, socket), Err(EngineError::Stopped { .. })),
             "the control: its path"
         );
-        assert!(matches!(settled(&programs, way), Err(EngineError::Stopped { .. })));
+        assert!(matches!(settled(&programs, path), Err(EngineError::Stopped { .. })));
     }
 }

@@ -145,9 +145,9 @@ pub(crate) enum CliCommand {
     Stats(StatsArgs),
     /// Stop every process in persistent sandboxes, until `unpause`
     Pause(NamesArgs),
-    /// Let the processes of sandboxes go on that are paused
+    /// Resume every process in paused sandboxes
     Unpause(NamesArgs),
-    /// Let the idle time of sandboxes begin anew
+    /// Restart the idle time of sandboxes
     Touch(NamesArgs),
     /// Make sandboxes again that have ended, from what they were made from
     ///

@@ -96,7 +96,7 @@ fn check(parent: &Made, request: &WorkerRequest, made: &mut Made, problems: &mut
     if !says.home {
         made.plan.boundaries.retain(|boundary| boundary.kind != BoundaryKind::Home);
     }
-    parent.plan.narrow(&mut made.plan, &made.policy.said_variables());
+    parent.plan.narrow(&mut made.plan, &made.policy.explicit_variables());
     for more in parent.plan.exceeded_by(&made.plan) {
         refuse(format!("{file} has more than this sandbox: {}", more.message), more.hint);
     }

@@ -38,14 +38,14 @@ pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
 }
 
 /// Writes how long a command may live. Until the pipe is closed, its deadline holds.
-pub(super) fn tell(pipe: &OwnedFd, timeout: Duration) {
+pub(super) fn notify(pipe: &OwnedFd, timeout: Duration) {
     let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
     // If PID 1 has gone, nobody keeps anything.
     let _ = rustix::io::write(pipe, &milliseconds.to_ne_bytes());
 }
 
 impl Deadlines {
-    /// Adds a supervisor, which may tell a deadline.
+    /// Adds a supervisor, which may send a deadline.
     pub(super) fn add(&mut self, supervisor: i32, pipe: OwnedFd) {
         self.0.push(Deadline { supervisor, pipe: Some(pipe), at: None, is_over: false });
     }
@@ -125,12 +125,12 @@ mod tests {
     use super::*;
 
     /// Makes the deadline of one supervisor.
-    fn told(timeout: Option<Duration>) -> (Deadlines, OwnedFd) {
+    fn notified(timeout: Option<Duration>) -> (Deadlines, OwnedFd) {
         let (reader, writer) = pipe().unwrap();
         let mut deadlines = Deadlines::default();
         deadlines.add(7, reader);
         if let Some(timeout) = timeout {
-            tell(&writer, timeout);
+            notify(&writer, timeout);
             deadlines.on_ready(&[true]);
         }
         (deadlines, writer)
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_deadline_holds_until_its_pipe_is_closed() {
-        let (mut deadlines, writer) = told(Some(Duration::from_secs(9)));
+        let (mut deadlines, writer) = notified(Some(Duration::from_secs(9)));
         let left = deadlines.next().unwrap() - Instant::now();
         assert!(left > Duration::from_secs(15) && left <= Duration::from_secs(16), "{left:?}");
         // Nothing is to be read, which says nothing.
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn who_is_late_has_a_last_moment_and_is_taken_once() {
-        let (mut deadlines, _writer) = told(Some(Duration::ZERO));
+        let (mut deadlines, _writer) = notified(Some(Duration::ZERO));
         let over = Instant::now().checked_sub(Duration::from_secs(1));
         deadlines.0[0].at = over;
         assert!(deadlines.take_late().is_empty());
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_time_that_never_comes_is_no_deadline() {
-        let (mut endless, _writer) = told(Some(Duration::MAX));
+        let (mut endless, _writer) = notified(Some(Duration::MAX));
         assert!(endless.take_late().is_empty());
-        assert!(told(None).0.next().is_none());
+        assert!(notified(None).0.next().is_none());
     }
 }

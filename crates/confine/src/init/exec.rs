@@ -57,7 +57,7 @@ pub(super) fn run_for_client(session: OwnedFd, mut supervised: ExecSupervision<'
         Ok(Some((request, passed))) => {
             // Before there is a command that could keep this process from anything.
             let deadline = supervised.deadline.take().zip(request.timeout).map(|(pipe, timeout)| {
-                deadlines::tell(&pipe, timeout);
+                deadlines::notify(&pipe, timeout);
                 pipe
             });
             // From here on, a client that receives nothing more knows that all of it was killed.

@@ -27,7 +27,7 @@ pub enum Purpose {
     Pause,
     /// To let them go on.
     Unpause,
-    /// To let the idle time begin anew.
+    /// To restart the idle time.
     Touch,
     /// To wait for the end, which closes the connection.
     Wait,

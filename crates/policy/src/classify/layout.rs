@@ -99,7 +99,7 @@ pub fn lists_graphs(path: &Path) -> bool {
 }
 
 /// Returns whether a file, while it is no part of the work tree, has git show less of it, or something else.
-pub fn is_view(path: &Path) -> bool {
+pub fn alters_what_git_shows(path: &Path) -> bool {
     ["info/attributes", "info/exclude", "info/grafts", "shallow"].iter().any(|view| path == Path::new(view))
 }
 

@@ -157,8 +157,9 @@ pub enum TrustRule {
 
 impl TrustRule {
     /// What a command or a variable needs, which acts on the host itself without isolation.
-    pub(crate) const LOCAL: Self =
-        Self::Needed("somebody else chooses the provider `local`, where it acts on this machine itself");
+    pub(crate) const LOCAL: Self = Self::Needed(
+        "your own settings or a flag name the provider `local`, with which it acts on this machine itself",
+    );
     /// What a limit needs.
     pub(crate) const RAISED: Self =
         Self::Needed("it is higher than what holds without the file: the default, or the user's own setting");

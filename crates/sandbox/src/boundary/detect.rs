@@ -393,7 +393,7 @@ impl Baseline {
         }
         // Where it is known what the settings protect, only what differs is news.
         let is_recorded = one.cause == Cause::Asked && entry.is_some_and(|entry| !entry.known.is_empty());
-        let verdicts = if is_recorded { classifier.asked(root, one) } else { classifier.of(root, one) };
+        let verdicts = if is_recorded { classifier.configured(root, one) } else { classifier.of(root, one) };
         let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
         let known = entry.filter(same_target).map_or(&[][..], |entry| &entry.known);
         let before = self.before(one, &facts, reach);

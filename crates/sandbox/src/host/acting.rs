@@ -162,12 +162,12 @@ mod tests {
             .stdin(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        let way = format!("/proc/{}/cwd/file", inside.id());
-        assert!(fs::read(&way).is_ok(), "root may");
+        let path = format!("/proc/{}/cwd/file", inside.id());
+        assert!(fs::read(&path).is_ok(), "root may");
         let acting = ActingAs::user(Identity { uid: 1001, gid: 1002 }).unwrap();
-        assert_eq!(fs::read(&way).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(fs::read(&path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         drop(acting);
-        assert!(fs::read(&way).is_ok(), "root may again");
+        assert!(fs::read(&path).is_ok(), "root may again");
         drop(inside.stdin.take());
         inside.wait().unwrap();
     }

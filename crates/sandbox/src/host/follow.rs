@@ -196,12 +196,12 @@ mod tests {
         fs::write(inner.join("file"), "").unwrap();
         fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let held = fs::File::open(&inner).unwrap();
-        let way = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
+        let path = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
         let linked = tempfile::tempdir().unwrap();
         fs::set_permissions(linked.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        symlink(&way, linked.path().join("link")).unwrap();
-        for way in [way, linked.path().join("link")] {
-            let file = way.join("file");
+        symlink(&path, linked.path().join("link")).unwrap();
+        for path in [path, linked.path().join("link")] {
+            let file = path.join("file");
             assert_eq!(led_to(&file), Ok(inner.join("file")), "root itself");
             let acting = ActingAs::user(USER).unwrap();
             // The control: the kernel lets them pass.

@@ -187,24 +187,24 @@ impl Input<'_> {
 
     /// Takes out of the caller's pipe what the agent has read, once that is all it saw.
     fn settle(&mut self) -> Result<(), Errno> {
-        let seen = self.seen();
+        let offered = self.offered();
         let is_empty = rustix::io::ioctl_fionread(&self.inner)? == 0;
         self.offer = match self.offer {
             Offer::InSlot(_) if is_empty => Offer::None,
             // It was enlarged. It can be made small again unless what is in it takes more than a slot.
             _ => match fcntl_setpipe_size(&self.inner, 1) {
                 _ if is_empty => Offer::None,
-                Ok(_) => Offer::InSlot(seen),
-                Err(_) => Offer::InSlots(seen),
+                Ok(_) => Offer::InSlot(offered),
+                Err(_) => Offer::InSlots(offered),
             },
         };
-        if is_empty { self.take(seen) } else { Ok(()) }
+        if is_empty { self.take(offered) } else { Ok(()) }
     }
 
-    fn seen(&self) -> usize {
+    fn offered(&self) -> usize {
         match self.offer {
             Offer::None => 0,
-            Offer::InSlot(seen) | Offer::InSlots(seen) => seen,
+            Offer::InSlot(offered) | Offer::InSlots(offered) => offered,
         }
     }
 
@@ -226,7 +226,7 @@ impl Drop for Input<'_> {
         // No more than it saw, also where it has written something itself.
         let left = rustix::io::ioctl_fionread(&self.inner).unwrap_or(u64::MAX);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
-        let _ = self.take(self.seen().saturating_sub(left));
+        let _ = self.take(self.offered().saturating_sub(left));
     }
 }
 

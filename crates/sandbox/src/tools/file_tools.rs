@@ -24,7 +24,7 @@ use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
 /// The largest file that tools touch where no boundary says otherwise.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// How often the idle time of a sandbox begins anew while its files are used, at most.
+/// How often the idle time of a sandbox is restarted while its files are used, at most.
 const TOUCH: Duration = Duration::from_secs(5);
 
 /// Why a tool has not done what it was asked for.
@@ -104,7 +104,7 @@ impl FileTools {
         ActingAs::user(self.agent).map_err(ToolError::Acting)
     }
 
-    /// Lets the idle time of the sandbox begin anew, where it has one.
+    /// Restarts the idle time of the sandbox, where it has one.
     fn touch(&self) -> Result<(), SandboxError> {
         let Some(idle) = self.sandbox.record.stay.idle_timeout else { return Ok(()) };
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);

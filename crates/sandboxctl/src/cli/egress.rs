@@ -5,9 +5,9 @@ use clap::{Args, Subcommand};
 /// Change what a living sandbox may reach, and show what it has.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EgressCommand {
-    /// Let hosts be reached from a sandbox that runs
+    /// Allow a running sandbox to reach hosts
     Allow(EgressAllowArgs),
-    /// Show what a sandbox asks for and no rule says anything of, and take the answers, until it ends
+    /// Show each connection of a sandbox that no rule covers, and take the answers, until the sandbox ends
     ///
     /// As long as this runs, such a connection waits for the answer, a minute at most. With --format json each question is a line
     /// `{"event":"egress.ask","id":1,"sandbox":"NAME","host":"HOST","port":443}`, and `egress allow` or `egress deny` answers it.
@@ -16,7 +16,7 @@ pub(crate) enum EgressCommand {
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Let hosts no longer be reached from a sandbox that runs; what is connected to them ends
+    /// Deny a running sandbox some hosts, and end its connections to them
     Deny(EgressDenyArgs),
     /// Take back what `allow` or `deny` has said of hosts, so that the rules hold that the sandbox started with
     Forget(EgressForgetArgs),
@@ -28,7 +28,7 @@ pub(crate) enum EgressCommand {
     },
     /// Print one line of JSON for each connection that was allowed or refused
     Log(EgressLogArgs),
-    /// Be the egress proxy of a sandbox; `run` starts it by itself
+    /// Run the egress proxy of a sandbox; `run` starts it by itself
     #[command(hide = true)]
     Serve,
 }

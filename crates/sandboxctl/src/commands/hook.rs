@@ -75,12 +75,12 @@ pub(crate) fn hook(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
     if args.answer {
         return answer_here(ui, args);
     }
-    let said = answer_of_child().unwrap_or_else(|why| {
+    let output = answer_of_child().unwrap_or_else(|why| {
         let denied = Answer::Deny(format!("the sandbox of this session cannot be used: {why}"));
-        denied.said(args.agent, EVENT, Map::new())
+        denied.into_output(args.agent, EVENT, Map::new())
     });
     // Whatever else keeps the answer from the agent, this code does as well.
-    Ok(if ui.json_line(&said).is_ok() { ExitCode::Success } else { ExitCode::Usage })
+    Ok(if ui.json_line(&output).is_ok() { ExitCode::Success } else { ExitCode::Usage })
 }
 
 /// Has a process of its own answer the call on standard input.
@@ -96,13 +96,12 @@ fn answer_of_child() -> Result<Value, String> {
     command.args(std::env::args_os().skip(1)).arg("--answer");
     command.stdin(in_memory(&call).map_err(failed)?).stdout(Stdio::piped());
     let mut answering = Running::spawn(&mut command, Group::Ours).map_err(failed)?;
-    let (status, [said, _]) =
+    let (status, [output, _]) =
         answering.finish_with_output(Deadline::after(PATIENCE)).map_err(|error| error.to_string())?;
     match status {
         None => Err(format!("there was no answer in {} seconds", PATIENCE.as_secs())),
-        Some(status) if status.success() => {
-            serde_json::from_slice(&said.bytes).map_err(|error| format!("the answer cannot be read: {error}"))
-        }
+        Some(status) if status.success() => serde_json::from_slice(&output.bytes)
+            .map_err(|error| format!("the answer cannot be read: {error}")),
         Some(status) => Err(format!("the process that was to answer has ended with {status}")),
     }
 }
@@ -132,7 +131,7 @@ fn answer_here(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
             hints.concat()
         ))
     });
-    ui.json_line(&answer.said(agent, &event, input))?;
+    ui.json_line(&answer.into_output(agent, &event, input))?;
     Ok(ExitCode::Success)
 }
 
@@ -284,7 +283,7 @@ fn ensure(ui: &Ui, context: &mut Context, loaded: Loaded) -> Result<(), CommandE
 
 impl Answer {
     /// Returns the answer in the form that agents read. `input` is what the tool was called with.
-    fn said(self, agent: HookAgent, event: &str, mut input: Map<String, Value>) -> Value {
+    fn into_output(self, agent: HookAgent, event: &str, mut input: Map<String, Value>) -> Value {
         let (decision, reason, command) = match self {
             Self::Nothing => return json!({}),
             Self::Deny(reason) => (Decision::Deny, reason, None),

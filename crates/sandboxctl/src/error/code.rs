@@ -91,7 +91,7 @@ codes! {
     ToolFailed = "tool.failed", Failed, Retry::Never, "something failed that has no code of its own";
     CommandNotExecutable = "command.not_executable", NotExecutable, Retry::Never, "the command is there but cannot be executed";
     CommandNotFound = "command.not_found", NotFound, Retry::Never, "there is no such command inside";
-    OutputClosed = "output.closed", Signal(SIGPIPE), Retry::Never, "whoever read standard output has gone, and nothing more is printed";
+    OutputClosed = "output.closed", Signal(SIGPIPE), Retry::Never, "the reader of standard output has closed it, and nothing more is printed";
 }
 
 struct Row {

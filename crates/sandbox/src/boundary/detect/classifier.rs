@@ -24,7 +24,7 @@ use crate::boundary::quarantine::name::is_quarantined_in_place;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
-mod asked;
+mod configured;
 
 /// How many directories deep a protected directory that appeared is classified.
 const LEVELS: u32 = 8;
@@ -172,19 +172,19 @@ pub(crate) struct Classifier {
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
     keeping: Option<Keeping>,
-    asked: AskedBudget,
+    configured: ConfiguredBudget,
     /// Whether there was too much, or too deep, to look at every file for several names.
     is_not_all: bool,
 }
 
 /// How much of what the settings protect is still looked at. It is counted apart: a whole directory of programs may be among it.
-struct AskedBudget {
+struct ConfiguredBudget {
     /// How many bytes are read.
     bytes: usize,
     entries: u32,
 }
 
-impl Default for AskedBudget {
+impl Default for ConfiguredBudget {
     fn default() -> Self {
         Self { bytes: 16 << 20, entries: 5_000 }
     }
@@ -196,7 +196,7 @@ struct Keeping {
     kept: Vec<Content>,
     bytes: usize,
     /// How many of them are of what the settings protect.
-    bytes_asked: usize,
+    configured_bytes: usize,
     /// Files with several names: how many, and those that were met.
     linked: BTreeMap<(u64, u64), (usize, Vec<PathBuf>)>,
 }
@@ -239,7 +239,7 @@ impl Classifier {
             shared: Vec::new(),
             is_whole: true,
             keeping: None,
-            asked: AskedBudget::default(),
+            configured: ConfiguredBudget::default(),
             is_not_all: false,
         }
     }
@@ -274,7 +274,7 @@ impl Classifier {
         if one.cause == Cause::Asked {
             // What is remembered there is the user's own; of what is new, all that is there counts, whatever it holds.
             return match self.keeping {
-                Some(_) => self.asked(root, one),
+                Some(_) => self.configured(root, one),
                 None => vec![Classified::of(one.path.into(), Reason::Listed)],
             };
         }

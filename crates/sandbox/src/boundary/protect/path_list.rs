@@ -361,7 +361,7 @@ impl ListKind {
             _ if layout::lists_packs(in_git) => Some(Self::Packs),
             _ if layout::lists_graphs(in_git) => Some(Self::Graphs),
             _ if name.starts_with(b"sharedindex.") => Some(Self::Index),
-            _ if layout::is_view(in_git) => Some(Self::Lines),
+            _ if layout::alters_what_git_shows(in_git) => Some(Self::Lines),
             _ => layout::is_reference(in_git).then_some(Self::Reference),
         }
     }

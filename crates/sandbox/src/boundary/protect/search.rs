@@ -190,11 +190,11 @@ impl Search<'_> {
     }
 
     /// Protects what a repository has of the list among git's own data, wherever they are.
-    fn data_of(&mut self, path: &Path, git: Git, way: Option<DiscoveredBy>) {
+    fn data_of(&mut self, path: &Path, git: Git, discovered_by: Option<DiscoveredBy>) {
         let dot_git = path.join(".git");
         match git {
-            Git::Directory => self.git(&dot_git, Some(path), way),
-            Git::Bare => self.git(path, Some(path), way),
+            Git::Directory => self.git(&dot_git, Some(path), discovered_by),
+            Git::Bare => self.git(path, Some(path), discovered_by),
             Git::Link => self.linked_git(&dot_git, path, Some(path)),
             Git::File => {
                 self.follow(&dot_git, Path::new(".git"));

@@ -73,14 +73,14 @@ enum Uncovered {
     Lost,
 }
 
-/// A look at a boundary.
-struct Look<'a> {
+/// One inspection of a boundary.
+struct Inspection<'a> {
     boundary: &'a HidingBoundary,
     root: &'a Entered<'a>,
     directories: RefCell<HashMap<PathBuf, Option<FileId>>>,
 }
 
-impl Look<'_> {
+impl Inspection<'_> {
     /// Lists the mounts that a path lies in, from the outermost one.
     fn mounts(&self, path: &Path) -> Vec<FileId> {
         let mounted = &self.boundary.mounted;
@@ -127,10 +127,10 @@ impl HidingBoundary {
 
     fn guarded(&self, hidden: &[HiddenPath]) -> Vec<GuardedHidden> {
         let Ok(root) = self.root.enter() else { return Vec::new() };
-        let look = self.look(&root);
+        let inspection = self.inspect(&root);
         let guarded = hidden.iter().enumerate().map(|(number, one)| GuardedHidden {
             one: one.clone(),
-            mounts: look.mounts(&one.path),
+            mounts: inspection.mounts(&one.path),
             place: RefCell::new(one.path.clone()),
             state: Cell::new(CoverState::Covered),
             born: born(root.as_fd(), &one.path),
@@ -139,8 +139,8 @@ impl HidingBoundary {
         guarded.collect()
     }
 
-    fn look<'a>(&'a self, root: &'a Entered<'a>) -> Look<'a> {
-        Look { boundary: self, root, directories: RefCell::default() }
+    fn inspect<'a>(&'a self, root: &'a Entered<'a>) -> Inspection<'a> {
+        Inspection { boundary: self, root, directories: RefCell::default() }
     }
 
     /// Says what is shown of a hidden path: a sentence for a person, and the path inside.
@@ -177,40 +177,42 @@ impl HidingBoundary {
 
 impl GuardedHidden {
     /// Looks where it is, and whether it is covered there.
-    fn check(&self, look: &Look<'_>) -> Option<Uncovered> {
+    fn check(&self, inspection: &Inspection<'_>) -> Option<Uncovered> {
         if self.state.get() == CoverState::Shown {
             return None;
         }
         let place = self.place.borrow().clone();
-        match look.file_id(&place) {
+        match inspection.file_id(&place) {
             // Whatever is made where one was removed has no cover.
             Ok(_) if self.state.get() == CoverState::Missing => Some(Uncovered::Replaced(place)),
-            Ok(file_id) if file_id != self.one.file_id || self.is_reborn(look, &place) => {
+            Ok(file_id) if file_id != self.one.file_id || self.is_reborn(inspection, &place) => {
                 Some(Uncovered::Replaced(place))
             }
-            Ok(_) if look.mounts(&place) != self.mounts => Some(Uncovered::Moved(place)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.go_after(look),
+            Ok(_) if inspection.mounts(&place) != self.mounts => Some(Uncovered::Moved(place)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.go_after(inspection),
             Ok(_) | Err(_) => None,
         }
     }
 
     /// Returns whether another file has its number.
-    fn is_reborn(&self, look: &Look<'_>, place: &Path) -> bool {
+    fn is_reborn(&self, inspection: &Inspection<'_>, place: &Path) -> bool {
         self.held.is_none()
             && self.born.is_some_and(|born| {
-                Facts::at(look.root.as_fd(), place).is_some_and(|facts| facts.btime != Some(born))
+                Facts::at(inspection.root.as_fd(), place).is_some_and(|facts| facts.btime != Some(born))
             })
     }
 
     /// Looks for it where it is no more.
-    fn go_after(&self, look: &Look<'_>) -> Option<Uncovered> {
+    fn go_after(&self, inspection: &Inspection<'_>) -> Option<Uncovered> {
         let Some(held) = &self.held else { return Some(Uncovered::Lost) };
-        match Whereabouts::of(held, self.one.file_id, look.root) {
+        match Whereabouts::of(held, self.one.file_id, inspection.root) {
             Whereabouts::Inside(place) => {
-                let path = look.boundary.host.join(&place);
-                let was = look.boundary.host.join(&self.one.path);
+                let path = inspection.boundary.host.join(&place);
+                let was = inspection.boundary.host.join(&self.one.path);
                 let is_new_to = |other: &PathBuf| path.starts_with(other) && !was.starts_with(other);
-                if look.mounts(&place) != self.mounts || look.boundary.others.iter().any(is_new_to) {
+                if inspection.mounts(&place) != self.mounts
+                    || inspection.boundary.others.iter().any(is_new_to)
+                {
                     return Some(Uncovered::Moved(place));
                 }
                 self.place.replace(place);
@@ -220,13 +222,13 @@ impl GuardedHidden {
             Whereabouts::Removed(place) => {
                 self.state.set(CoverState::Missing);
                 let place = place?;
-                let is_replaced = look.file_id(&place).is_ok();
+                let is_replaced = inspection.file_id(&place).is_ok();
                 self.place.replace(place.clone());
                 is_replaced.then_some(Uncovered::Replaced(place))
             }
             Whereabouts::Outside(path) => {
                 self.state.set(CoverState::Moved);
-                let is_shared = look.boundary.others.iter().any(|other| path.starts_with(other));
+                let is_shared = inspection.boundary.others.iter().any(|other| path.starts_with(other));
                 is_shared.then_some(Uncovered::Lost)
             }
             // It is being moved right now.
@@ -266,9 +268,9 @@ impl HiddenGuard {
         let mut all = Vec::new();
         for boundary in &self.0 {
             let Ok(root) = boundary.root.enter() else { continue };
-            let look = boundary.look(&root);
+            let inspection = boundary.inspect(&root);
             for path in &boundary.paths {
-                if let Some(uncovered) = path.check(&look) {
+                if let Some(uncovered) = path.check(&inspection) {
                     path.state.set(CoverState::Shown);
                     all.push(boundary.describe(&path.one, &uncovered));
                 }

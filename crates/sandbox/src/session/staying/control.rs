@@ -35,7 +35,7 @@ impl StayingSandbox {
         status.map_err(|source| self.unreachable(source))
     }
 
-    /// Lets its idle time begin anew.
+    /// Restarts its idle time.
     ///
     /// # Errors
     ///

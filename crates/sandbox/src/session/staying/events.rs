@@ -79,8 +79,8 @@ struct Living {
 enum EndWatch {
     /// This connection closes.
     Connection(UnixStream),
-    /// It is looked at then.
-    Look(Instant),
+    /// It is checked then.
+    CheckAt(Instant),
 }
 
 /// What is to be looked at.
@@ -136,12 +136,12 @@ impl<'a> EventStream<'a> {
     pub fn next(&mut self, until: Option<u64>) -> Result<Option<EventBatch>, SandboxError> {
         let mut changed = Some(Changed::Everything).filter(|_| self.history.is_some());
         while !self.is_over {
-            // Asked before the last look, so that nothing is missed that was before.
+            // Asked before the last check, so that nothing is missed that was before.
             self.is_over = until.is_some_and(|until| now_ms() >= until);
             let is_first = self.history.is_some();
             let mut batch = match changed {
-                _ if self.is_over => self.look(Changed::Everything)?,
-                Some(changed) => self.look(changed)?,
+                _ if self.is_over => self.collect(Changed::Everything)?,
+                Some(changed) => self.collect(changed)?,
                 None => EventBatch::default(),
             };
             batch.events.retain(|event| until.is_none_or(|until| event.time_ms <= until));
@@ -153,8 +153,8 @@ impl<'a> EventStream<'a> {
         Ok(None)
     }
 
-    /// Looks at what has changed.
-    fn look(&mut self, changed: Changed) -> Result<EventBatch, SandboxError> {
+    /// Collects the events of what has changed.
+    fn collect(&mut self, changed: Changed) -> Result<EventBatch, SandboxError> {
         let mut batch = EventBatch::default();
         let history = self.history.take();
         let is_first = history.is_some();
@@ -282,13 +282,13 @@ impl<'a> EventStream<'a> {
 
     /// Sees to it that the end of a sandbox is noticed that lives.
     fn await_end(&mut self, sandbox: &StayingSandbox) {
-        let first = || Living { end: EndWatch::Look(Instant::now()), delay: FIRST_DELAY };
+        let first = || Living { end: EndWatch::CheckAt(Instant::now()), delay: FIRST_DELAY };
         let living = self.living.entry(sandbox.record.id.clone()).or_insert_with(first);
-        if matches!(living.end, EndWatch::Look(at) if at <= Instant::now()) {
+        if matches!(living.end, EndWatch::CheckAt(at) if at <= Instant::now()) {
             living.end = match sandbox.open(Purpose::Wait, None) {
                 Ok(stream) => EndWatch::Connection(stream),
                 // It is about to end.
-                Err(_) => living.look_later(),
+                Err(_) => living.check_later(),
             };
         }
     }
@@ -298,28 +298,28 @@ impl<'a> EventStream<'a> {
         let living = self
             .living
             .entry(id.clone())
-            .or_insert(Living { end: EndWatch::Look(Instant::now()), delay: FIRST_DELAY });
-        if !matches!(living.end, EndWatch::Look(at) if at > Instant::now()) {
-            living.end = living.look_later();
+            .or_insert(Living { end: EndWatch::CheckAt(Instant::now()), delay: FIRST_DELAY });
+        if !matches!(living.end, EndWatch::CheckAt(at) if at > Instant::now()) {
+            living.end = living.check_later();
         }
     }
 
     /// Waits until something changes, and returns what.
     fn wait(&mut self, until: Option<u64>) -> Result<Option<Changed>, SandboxError> {
         let now = Instant::now();
-        let looks = self.living.values().filter_map(|living| match living.end {
-            EndWatch::Look(at) => Some(at.saturating_duration_since(now)),
+        let checks = self.living.values().filter_map(|living| match living.end {
+            EndWatch::CheckAt(at) => Some(at.saturating_duration_since(now)),
             EndWatch::Connection(_) => None,
         });
         let left = until.map(|until| Duration::from_millis(until.saturating_sub(now_ms())));
-        let timeout = looks.chain(left).min();
+        let timeout = checks.chain(left).min();
         let timeout = timeout.map(|timeout| Timespec::try_from(timeout).unwrap_or_default());
         let connected: Vec<(&RunId, BorrowedFd<'_>)> = self
             .living
             .iter()
             .filter_map(|(id, living)| match &living.end {
                 EndWatch::Connection(stream) => Some((id, stream.as_fd())),
-                EndWatch::Look(_) => None,
+                EndWatch::CheckAt(_) => None,
             })
             .collect();
         let mut fds = vec![PollFd::new(&self.inotify, PollFlags::IN)];
@@ -338,12 +338,12 @@ impl<'a> EventStream<'a> {
         let mut changed = None;
         for id in &closed {
             if let Some(living) = self.living.get_mut(id) {
-                living.end = living.look_later();
+                living.end = living.check_later();
             }
             changed = Some(Changed::Everything);
         }
         let now = Instant::now();
-        if self.living.values().any(|living| matches!(living.end, EndWatch::Look(at) if at <= now)) {
+        if self.living.values().any(|living| matches!(living.end, EndWatch::CheckAt(at) if at <= now)) {
             changed = Some(Changed::Everything);
         }
         // What exactly has changed is seen in the files.
@@ -366,11 +366,11 @@ impl<'a> EventStream<'a> {
 }
 
 impl Living {
-    /// Returns the next look, later each time.
-    fn look_later(&mut self) -> EndWatch {
+    /// Returns when to check next, later each time.
+    fn check_later(&mut self) -> EndWatch {
         let delay = self.delay;
         self.delay = (delay * 2).min(MAX_DELAY);
-        EndWatch::Look(Instant::now() + delay)
+        EndWatch::CheckAt(Instant::now() + delay)
     }
 }
 

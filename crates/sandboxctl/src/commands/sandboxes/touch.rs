@@ -1,4 +1,4 @@
-//! `touch`: lets the idle time of sandboxes begin anew.
+//! `touch`: restarts the idle time of sandboxes.
 
 use crate::cli::NamesArgs;
 use crate::context::Context;

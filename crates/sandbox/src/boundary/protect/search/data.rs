@@ -91,7 +91,7 @@ impl Search<'_> {
                     FileType::Directory if is_annex(&path) => self.put_off(git, path, is_gits_alone),
                     FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
                     FileType::Directory => {}
-                    FileType::RegularFile if layout::is_view(&path) => {
+                    FileType::RegularFile if layout::alters_what_git_shows(&path) => {
                         let list =
                             PathList::read(self.root, git, &path, || self.object_format(git), &self.budget);
                         self.path_lists.extend(list);
@@ -361,7 +361,9 @@ fn is_searched_elsewhere(path: &Path) -> bool {
 /// Returns whether git itself reads what lies there, also in a bare repository in which people have more.
 fn is_gits_own(path: &Path) -> bool {
     let is_at_top = path.parent() == Some(Path::new(""));
-    is_at_top && layout::is_known_file(path) || layout::is_reference(path) || layout::is_view(path)
+    is_at_top && layout::is_known_file(path)
+        || layout::is_reference(path)
+        || layout::alters_what_git_shows(path)
 }
 
 /// Returns whether a file has more than one name.

@@ -248,8 +248,8 @@ impl<'s> Directories<'s> {
             Err(Errno::NOENT) => return IndexDirectory::Nothing,
             Ok(_) | Err(_) => {}
         }
-        let way: PathBuf = self.at.iter().map(|(name, _)| name.as_os_str()).chain([name]).collect();
-        match self.search.resolve(self.tree, &way) {
+        let path: PathBuf = self.at.iter().map(|(name, _)| name.as_os_str()).chain([name]).collect();
+        match self.search.resolve(self.tree, &path) {
             Ok(Leads::To { path, stat, .. }) if is(FileType::Directory, &stat) => {
                 IndexDirectory::Behind(path)
             }

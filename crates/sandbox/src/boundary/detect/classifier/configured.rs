@@ -16,9 +16,9 @@ use crate::host::beneath;
 const MAX_KEPT: usize = 512 << 10;
 
 impl Keeping {
-    fn note_asked(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
-        if content.len() <= MAX_KEPT_FILE && self.bytes_asked + content.len() <= MAX_KEPT {
-            self.bytes_asked += content.len();
+    fn note_configured(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
+        if content.len() <= MAX_KEPT_FILE && self.configured_bytes + content.len() <= MAX_KEPT {
+            self.configured_bytes += content.len();
             self.keep(path, stat, content);
         }
     }
@@ -27,20 +27,20 @@ impl Keeping {
 impl Classifier {
     /// Lists each file, link and directory at a path that the settings protect, with a sum of its content: whatever it holds, a program
     /// may run it.
-    pub(crate) fn asked(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
+    pub(crate) fn configured(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
         if let Ok((parent, name)) = beneath::parent(root, one.path) {
-            self.asked_entry(&parent, name, one.path, LEVELS);
+            self.configured_entry(&parent, name, one.path, LEVELS);
         }
         std::mem::take(&mut self.verdicts)
     }
 
-    fn asked_entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, levels: u32) {
+    fn configured_entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, levels: u32) {
         let Ok(mut stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        if self.asked.entries == 0 {
+        if self.configured.entries == 0 {
             self.is_not_all = true;
             return self.unseen(path, Reason::Hidden, &stat);
         }
-        self.asked.entries -= 1;
+        self.configured.entries -= 1;
         // That of a single file is copied, however large it is.
         let is_itself = levels == LEVELS;
         if let Some(keeping) = self.keeping.as_mut().filter(|_| is_itself) {
@@ -56,7 +56,7 @@ impl Classifier {
                 "link".to_owned()
             }
             FileType::RegularFile => {
-                let most = MAX_CONTENT.min(self.asked.bytes);
+                let most = MAX_CONTENT.min(self.configured.bytes);
                 match read(parent, name, most, &mut content) {
                     Some(of_what_was_read) if content.len() <= most => stat = of_what_was_read,
                     Some(_) => {
@@ -69,12 +69,12 @@ impl Classifier {
                         return self.unseen(path, Reason::Listed, &stat);
                     }
                 }
-                self.asked.bytes = self.asked.bytes.saturating_sub(content.len());
+                self.configured.bytes = self.configured.bytes.saturating_sub(content.len());
                 if let Some(keeping) = &mut self.keeping {
                     if !is_itself {
                         keeping.note_names(path, &stat);
                     }
-                    keeping.note_asked(path, &stat, &content);
+                    keeping.note_configured(path, &stat, &content);
                 }
                 // Whether it may be executed says what it is, too.
                 format!("file {:o}", stat.st_mode & 0o111)
@@ -86,7 +86,7 @@ impl Classifier {
         // No program obeys anything in some directories, such as those of git's objects.
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && !is_inert(path) {
             if let Some(levels) = levels.checked_sub(1) {
-                self.asked_directory(parent, name, path, &stat, levels);
+                self.configured_directory(parent, name, path, &stat, levels);
             } else {
                 self.is_not_all = true;
                 self.unseen(path, Reason::Hidden, &stat);
@@ -94,8 +94,15 @@ impl Classifier {
         }
     }
 
-    fn asked_directory(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, stat: &Stat, levels: u32) {
-        let most = usize::try_from(self.asked.entries).unwrap_or(usize::MAX).saturating_add(1);
+    fn configured_directory(
+        &mut self,
+        parent: &OwnedFd,
+        name: &OsStr,
+        path: &Path,
+        stat: &Stat,
+        levels: u32,
+    ) {
+        let most = usize::try_from(self.configured.entries).unwrap_or(usize::MAX).saturating_add(1);
         let (directory, mut entries) = match list(parent, name, most) {
             Ok(listed) => listed,
             Err(Errno::NOENT | Errno::NOTDIR) => return,
@@ -107,8 +114,8 @@ impl Classifier {
             if self.is_out_of_time() {
                 return;
             }
-            self.asked_entry(&directory, &name, &path.join(&name), levels);
-            if self.asked.entries == 0 {
+            self.configured_entry(&directory, &name, &path.join(&name), levels);
+            if self.configured.entries == 0 {
                 self.is_not_all = true;
                 return self.unseen(path, Reason::Hidden, stat);
             }
