@@ -11,6 +11,7 @@ use sandbox::boundary::protect::search::{self, SearchRules};
 use sandbox::boundary::root::Root;
 use sandbox::boundary::walk::{Known, walk_until};
 use sandbox::host::deadline::Deadline;
+use sandbox::host::links;
 
 use crate::context::Context;
 use crate::own_files;
@@ -72,7 +73,7 @@ pub(crate) fn protect(ui: &Ui, context: &Context, plan: &mut Plan) {
 
 /// Links at protected paths of a directory that lead out of it.
 struct LinksOut {
-    /// Each with where it leads.
+    /// Each with the links on the way, and with where it leads in the end.
     links: BTreeSet<(PathBuf, PathBuf)>,
     /// Whether these are all.
     is_whole: bool,
@@ -86,8 +87,13 @@ fn links_out(context: &Context, plan: &Plan, boundary: &Boundary, until: Deadlin
     let rules = SearchRules::of(&plan.protect);
     let found = search::mounts(&root, &boundary.host, &walk, &rules, until)?;
     let is_searched = found.is_whole();
-    let led = found.listed_out.into_iter().filter_map(|(link, target)| Some((link, target?)));
-    let links: BTreeSet<_> = led.take(MAX_LINKS + 1).collect();
+    // What such a link leads to may be a link again, which whoever writes there exchanges.
+    let led = found.listed_out.into_iter().filter_map(|(link, target)| target.map(|_| link));
+    let on_the_way = led.flat_map(|link| {
+        let places = links::on_the_way(&boundary.host.join(&link), context.caller).unwrap_or_default();
+        places.into_iter().map(move |place| (link.clone(), place))
+    });
+    let links: BTreeSet<_> = on_the_way.take(MAX_LINKS + 1).collect();
     let is_whole = is_searched && links.len() <= MAX_LINKS;
     Ok(LinksOut { links, is_whole })
 }

@@ -327,9 +327,16 @@ impl Baseline {
 
     /// Returns whether a new configuration beside the one of a repository that was there leads elsewhere than that.
     fn redirected_beside(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
-        let is_new = self.entry(one.path).is_none() && self.searched.contains(one.base);
-        let is_it = is_new && one.path.file_name().is_some_and(|name| name == "config.worktree");
-        is_it.then(|| classifier::overrides(root, one)).flatten()
+        let was_searched = |git: &Path| self.searched.contains(&Base::Git(git.into()));
+        let of_work_tree = || {
+            let git = one.path.parent().filter(|_| one.path.ends_with("config.worktree"))?;
+            let common = git.parent().filter(|above| above.ends_with("worktrees")).and_then(Path::parent);
+            Some(was_searched(git) || common.is_some_and(was_searched))
+        };
+        // One that was there at the start included it already.
+        let is_included = || one.is_configuration() && self.was_passed(one.base);
+        let is_beside = self.entry(one.path).is_none() && (of_work_tree() == Some(true) || is_included());
+        is_beside.then(|| classifier::overrides(root, one)).flatten()
     }
 
     /// Classifies what lies within a protected directory that is new, by rules of its own: a repository, mostly.

@@ -312,6 +312,48 @@ fn a_link_in_the_place_of_a_repository_that_a_setting_names_is_quarantined() {
 }
 
 #[test]
+fn a_new_configuration_that_an_old_repository_reads_overrides_nothing_of_it() {
+    let evil = "[remote \"origin\"]\npushurl = https://evil.example/x\n";
+    let prepare = || {
+        let boundary = prepared();
+        assert!(sh(&boundary, "", "git remote add origin https://example.org/x"));
+        assert!(sh(&boundary, "", "git config include.path ../.shared-gitconfig"));
+        assert!(sh(&boundary, "", "git config extensions.worktreeConfig true"));
+        boundary
+    };
+    let pushes_to = |boundary: &Boundary, directory: &str| {
+        git(&boundary.host.join(directory), &["remote", "get-url", "--push", "origin"])
+    };
+    let linked = |boundary: &Boundary| {
+        git(&boundary.host, &["worktree", "add", "-q", "new"]);
+        boundary.write(".git/worktrees/new/config.worktree", evil);
+    };
+    for (path, directory) in [
+        (".shared-gitconfig", ""),
+        (".git/config.worktree", ""),
+        (".git/worktrees/new/config.worktree", "new"),
+    ] {
+        let boundary = prepare();
+        let baseline = boundary.baseline();
+        if directory.is_empty() {
+            boundary.write(path, evil);
+        } else {
+            linked(&boundary);
+        }
+        assert_eq!(pushes_to(&boundary, directory), "https://evil.example/x\n", "the control: {path}");
+        let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert!(found.contains(&path.into()), "{path}: {found:?}");
+        assert_eq!(pushes_to(&boundary, directory), "https://example.org/x\n", "{path}");
+    }
+    // What git writes there itself stays.
+    let boundary = prepare();
+    let baseline = boundary.baseline();
+    assert!(sh(&boundary, "", "git sparse-checkout set --cone sub"));
+    assert!(boundary.host.join(".git/config.worktree").exists(), "the control");
+    assert!(!boundary.paths(&baseline).contains(&".git/config.worktree".to_owned()));
+}
+
+#[test]
 fn a_replaced_configuration_that_leads_elsewhere_is_reported_and_stays() {
     let boundary = prepared();
     assert!(sh(&boundary, "", "git remote add origin https://example.org/x"));

@@ -78,6 +78,7 @@ fn what_a_link_of_another_shared_directory_leads_to_is_protected() {
         (".vscode", "../other/editor", "editor/tasks.json"),
         ("mise.toml", "../other/m", "m"),
         (".envrc", "../other/none", "none"),
+        (".env", "../other/e", "e"),
         ("sub/.git/hooks/pre-commit", "../../../../other/hook", "hook"),
     ];
     for (place, what) in places("links from one shared directory to another") {
@@ -86,6 +87,7 @@ fn what_a_link_of_another_shared_directory_leads_to_is_protected() {
                 ["workspace/sub/.git/HEAD", "workspace/sub/.git/config", "workspace/sub/.git/objects/x"];
             for file in git.iter().chain(&[
                 "workspace/sub/.git/refs/x", "other/envrc", "other/editor/x", "other/m", "other/hook",
+                "other/e",
             ]) {
                 place.write(file, if file.ends_with("HEAD") { "ref: refs/heads/main\n" } else { "" });
             }
@@ -106,5 +108,32 @@ fn what_a_link_of_another_shared_directory_leads_to_is_protected() {
             let cleared = place.outside(&["sh", "-c", "rm -rf .envrc .vscode mise.toml sub ../other/*"]);
             assert!({ cleared }.status().unwrap().success());
         }
+    }
+}
+
+/// What a link leads to may be a link again, which lies where the agent may write.
+#[test]
+fn a_link_of_another_shared_directory_on_the_way_to_what_is_obeyed_is_put_back() {
+    const ATTACK: &str = "rm /other/way && echo evil > /other/way";
+    for (place, what) in places("links from one shared directory to another") {
+        place.write("other/real", "");
+        place.write("workspace/x", "");
+        let other = place.workspace().with_file_name("other");
+        let (envrc, way) = (place.workspace().join(".envrc"), other.join("way"));
+        std::os::unix::fs::symlink("real", &way).unwrap();
+        let volume = format!("{}:/other", other.display());
+        let flags = ["--volume", ".:/workspace", "--volume", &volume];
+        let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
+        for is_linked in [false, true] {
+            if is_linked {
+                let cleared =
+                    place.outside(&["sh", "-c", "ln -sf real ../other/way; ln -s ../other/way .envrc"]);
+                assert!({ cleared }.status().unwrap().success());
+            }
+            let output = place.inside(&flags, &["sh", "-c", ATTACK]).output().unwrap();
+            // The control: without the link nothing obeys it.
+            assert_eq!(read(&way).contains("evil"), !is_linked, "{what}: {output:?}");
+        }
+        assert_eq!(read(&envrc), "", "{what}");
     }
 }

@@ -84,6 +84,11 @@ enum LeadsOut<'a> {
 }
 
 impl<'a> Watched<'a> {
+    /// Returns whether git reads it as a configuration.
+    pub(crate) fn is_configuration(&self) -> bool {
+        self.seen_as == Path::new(".git/config")
+    }
+
     pub(crate) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {
         Self::at(path, seen_as, *cause, base, Hold::Fixed)
     }
