@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use super::compile_options::{Argument, compilers, of_options};
 use super::reason::Reason;
 use super::value::is_unclear;
-use super::yaml::{Quotes, has_tag_or_anchor};
+use super::yaml::{Position, has_tag_or_anchor};
 use crate::protect::table::content::FileFormat;
 
 /// Keys of which no value has clangd load, run or write something, see "Configuration" of clangd.
@@ -95,7 +95,7 @@ fn read(content: &[u8], shared: &[PathBuf]) -> Option<Vec<String>> {
         return None;
     }
     let lines: Vec<&str> = text.split('\n').map(without_comment).collect::<Option<_>>()?;
-    let is_odd = |line: &&str| has_tag_or_anchor(line, Quotes::Closed) || begins_text(line);
+    let is_odd = |line: &&str| has_tag_or_anchor(line, &Position::default()) || begins_text(line);
     if lines.iter().any(is_odd) {
         return None;
     }

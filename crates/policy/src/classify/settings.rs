@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::git;
 use super::reason::Reason;
 use super::value::{is_plain, is_unclear};
-use super::yaml::{Quotes, has_tag_or_anchor, unquoted, without_comment};
+use super::yaml::{Position, has_tag_or_anchor, unquoted, without_comment};
 use crate::protect::table::content::FileFormat;
 use crate::protect::table::harmless::{Keys, ValueType};
 
@@ -164,15 +164,22 @@ impl SettingsReader {
         if text.contains(['\t', '\u{feff}']) || text.contains(|letter| letter != '\r' && is_unclear(letter)) {
             return None;
         }
+        // What Python would run may not be hidden in text over lines.
+        if self.is_python_too() && ["\"\"\"", "'''"].into_iter().any(|mark| text.contains(mark)) {
+            return None;
+        }
         let mut value = None;
         let mut is_over = false;
+        let mut position = Position::default();
         for line in text.split(['\n', '\r']) {
             // White space of other kinds is text to a reader of YAML.
             let trimmed = line.trim_matches(' ');
             let is_document = line.trim_end_matches(' ') == "---" && value.is_none() && !is_over;
-            // In a value in quotes, a number sign begins no comment.
-            let is_comment = trimmed.starts_with('#') && !matches!(value, Some((_, Quotes::Open)));
-            if trimmed.is_empty() || is_comment || is_document {
+            if is_document {
+                continue;
+            }
+            if trimmed.is_empty() || trimmed.starts_with('#') && position.is_comment(line) {
+                position.read(line);
                 continue;
             }
             // What follows the end of the document is another one.
@@ -183,23 +190,24 @@ impl SettingsReader {
                 is_over = true;
                 continue;
             }
-            if has_tag_or_anchor(line, value.as_ref().map_or(Quotes::Closed, |(_, quotes)| *quotes)) {
+            if has_tag_or_anchor(line, &position) {
                 return None;
             }
             // A list may stand as far to the left as its key.
             if line.starts_with(' ') || line.starts_with("- ") || trimmed.starts_with('#') {
-                let (value, quotes) = value.as_mut()?;
-                self.yaml_line(line, value);
-                *quotes = without_comment(line).1.max(*quotes);
+                self.yaml_line(line, value.as_mut()?);
+                position.read(line);
                 continue;
             }
-            let (key, inline) = line.split_once(':')?;
+            // To some readers, what looks like a key goes on with the value above.
+            let (key, inline) = line.split_once(':').filter(|_| position.is_closed())?;
             if !is_plain(key) || !(inline.is_empty() || inline.starts_with(' ')) {
                 return None;
             }
+            position.read(line);
             self.path.clear();
             self.enter(key);
-            let (inline, quotes) = without_comment(inline);
+            let inline = without_comment(inline);
             let list = inline.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
             match list.filter(|_| !self.is_yaml_text()) {
                 Some(list) => {
@@ -207,11 +215,16 @@ impl SettingsReader {
                 }
                 None => self.value(unquoted(inline)),
             }
-            let below = if inline.is_empty() { YamlValue::List { indent: None } } else { YamlValue::Inline };
-            value = Some((below, quotes));
+            value =
+                Some(if inline.is_empty() { YamlValue::List { indent: None } } else { YamlValue::Inline });
         }
         self.path.clear();
-        Some(())
+        position.is_closed().then_some(())
+    }
+
+    /// Returns whether its program may also read the file as Python.
+    fn is_python_too(&self) -> bool {
+        matches!(self.keys, Keys::Only(harmless) if harmless.iter().any(|(it, _)| matches!(it, ValueType::Words)))
     }
 
     /// Looks at a line below a key: an item of its list. In text it is more of that, and everywhere else it continues a value in a way that
@@ -225,7 +238,7 @@ impl SettingsReader {
         };
         match item.strip_prefix("- ") {
             _ if self.is_yaml_text() => self.value(line),
-            Some(item) if is_in_list => self.value(unquoted(without_comment(item).0)),
+            Some(item) if is_in_list => self.value(unquoted(without_comment(item))),
             _ => self.note(Some(line)),
         }
     }

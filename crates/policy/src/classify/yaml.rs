@@ -1,15 +1,13 @@
 //! Lines of YAML: where a comment, a value in quotes, a tag or an anchor begins.
 
-/// Whether what follows a line of YAML may be in quotes that have begun there.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Quotes {
-    Closed,
-    Open,
-}
+mod position;
+
+pub(super) use self::position::Position;
+use self::position::length_in_quotes;
 
 /// Returns a line of YAML without its comment, if it surely is one: in quotes it is text. Where quotes begin or end in an unusual place,
 /// they may go on.
-pub(super) fn without_comment(line: &str) -> (&str, Quotes) {
+pub(super) fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut is_unusual = false;
     let mut last = ' ';
@@ -17,9 +15,7 @@ pub(super) fn without_comment(line: &str) -> (&str, Quotes) {
     let (mut last_of_text, mut has_more) = (None, false);
     for (at, letter) in line.char_indices() {
         match (quote, letter) {
-            (None, '#') if last == ' ' && at > 0 && !is_unusual => {
-                return (line[..at].trim_matches(' '), Quotes::Closed);
-            }
+            (None, '#') if last == ' ' && at > 0 && !is_unusual => return line[..at].trim_matches(' '),
             (None, '"' | '\'') => {
                 quote = Some(letter);
                 is_unusual |= match last_of_text {
@@ -42,8 +38,7 @@ pub(super) fn without_comment(line: &str) -> (&str, Quotes) {
         }
         last = letter;
     }
-    let is_open = is_unusual || quote.is_some();
-    (line.trim_matches(' '), if is_open { Quotes::Open } else { Quotes::Closed })
+    line.trim_matches(' ')
 }
 
 /// Returns what is in the quotes of a value, if they are around all of it.
@@ -55,8 +50,8 @@ pub(super) fn unquoted(value: &str) -> &str {
 
 /// Returns whether a tag or an anchor may begin in a line: a type, for which some readers call a function, or a name by which another
 /// key gets the same value. Of either, readers take nearly any letters for the rest, also encoded ones. An alias is none without an
-/// anchor. In quotes these are text, if nothing above has opened some.
-pub(super) fn has_tag_or_anchor(line: &str, above: Quotes) -> bool {
+/// anchor. In quotes these are text, if what is above lets quotes begin a value here.
+pub(super) fn has_tag_or_anchor(line: &str, above: &Position) -> bool {
     let mut before = Before::default();
     let mut in_quotes = 0;
     for (at, letter) in line.char_indices() {
@@ -71,7 +66,7 @@ pub(super) fn has_tag_or_anchor(line: &str, above: Quotes) -> bool {
             if is_one {
                 return true;
             }
-            if above == Quotes::Closed && before.surely_begins_quotes() {
+            if above.begins_quotes() && before.surely_begins_quotes() {
                 in_quotes =
                     length_in_quotes(letter, after).map_or(0, |length| line.len() - after.len() + length);
             }
@@ -151,23 +146,4 @@ impl Before {
             Some(_) => false,
         }
     }
-}
-
-/// Returns how long the rest of a value in quotes is, the last one included, if it ends on this line.
-fn length_in_quotes(quote: char, rest: &str) -> Option<usize> {
-    let mut letters = rest.char_indices().peekable();
-    while let Some((at, letter)) = letters.next() {
-        match (quote, letter) {
-            ('"', '\\') => {
-                letters.next();
-            }
-            ('\'', '\'') if letters.peek().is_some_and(|(_, next)| *next == '\'') => {
-                letters.next();
-            }
-            ('"', '"') | ('\'', '\'') => return Some(at + 1),
-            ('"' | '\'', _) => {}
-            _ => return None,
-        }
-    }
-    None
 }

@@ -194,6 +194,56 @@ fn a_tag_or_an_anchor_of_yaml_is_found_however_it_is_written() {
 }
 
 #[test]
+fn quotes_and_brackets_that_go_on_behind_what_looks_like_a_key_are_found() {
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Yaml });
+    let call = "!!python/object/apply:os.system [id]";
+    for content in [
+        format!("format: [\"\nlint: \", \"\nparse: \", {call}, \"\nencode: \"]\n"),
+        format!("format: {{a: '\nlint: ', b: {call}, c: '\nparse: '}}\n"),
+        format!("format:\n  - [a, \"b\nlint: \", {call}]\n"),
+        format!("format: \"\nlint: \"\nparse: {call}\n"),
+        // What looks like a comment.
+        format!("format: [a, \"b\n# \", {call}]\n"),
+        format!("format:\n  - [a, \"b\n  # \", {call}]\n"),
+        // A quote in text that goes on is text.
+        format!("format: [a\n  \"b, {call}, \"\n  ]\n"),
+    ] {
+        for path in [".cmake-format.yaml", "gdlintrc"] {
+            assert_eq!(file(path, &content), unreadable, "{path}: {content}");
+        }
+    }
+    // In text over lines, a number sign begins no comment.
+    let text = "output:\n  template: |-\n    # {{ include \"/etc/passwd\" }}\n";
+    assert!(file(".terraform-docs.yml", text).is_some());
+    for content in [
+        "format:\n  a: it's\n# why\nlint: [\"!a, &b\"]\n",
+        "format:\n  a: \"b # c\n    it's\"\nlint:\n  b: '!c'\n",
+        "format:\n  a: [\n    \"!b\", # it's\n    'c']\nlint:\n  - |\n    \"\n  - x\nparse: a\n",
+    ] {
+        assert_eq!(file(".cmake-format.yaml", content), None, "{content}");
+    }
+    let prompt =
+        "---\ndescription: Use it: when it's \"so\n  tools: 'a\nglobs: [\"!**/test/**\"]\n---\nText\n";
+    assert_eq!(file(".cursor/rules/a.mdc", prompt), None);
+}
+
+#[test]
+fn what_python_would_run_is_found_behind_a_comment_too() {
+    for quotes in ["\"\"\"", "'''"] {
+        for content in [
+            format!("format: {quotes}\nlint: \" \"\n# {quotes}; import os\n"),
+            format!("use_tabchars: [{quotes}]\n# {quotes}]; import os\n"),
+        ] {
+            assert!(file(".cmake-format", &content).is_some(), "{content}");
+        }
+    }
+    assert_eq!(
+        file(".cmake-format", "# (the \"usual\" ones)\nuse_tabchars: false\nformat:\n  a: \"b\"\n"),
+        None
+    );
+}
+
+#[test]
 fn toml_whose_lines_readers_end_differently_is_unreadable() {
     for end in ["\u{2028}", "\u{2029}", "\u{85}"] {
         let content = format!("# x{end}preload = ['./evil.ts']\n");
