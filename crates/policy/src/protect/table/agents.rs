@@ -49,7 +49,7 @@ const CLINE: &str = "Cline, \"Hooks\"";
 
 const SERENA: &str = "Serena, src/serena/resources/project.template.yml";
 
-const SERENA_EFFECT: &str = "runs its `activation_command`, and language servers that it names";
+const SERENA_EFFECT: &str = "runs its `activation_command`, language servers that it names, and templates in the files that it names as modes";
 
 const SERENA_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::SERENA))];
 
@@ -152,7 +152,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
          and are quarantined if they are new or have changed",
         "Serena, src/solidlsp/ls.py; Python library reference, pickle",
         &[("*.pkl", ContentRule::Run), ("*", ContentRule::Harmless)]),
-    classified(&[".taskmaster/config.json"], "Task Master",
+    classified(&[".taskmaster/config.json", ".taskmasterconfig"], "Task Master",
         "sends keys and prompts to the server, and starts the agents, that it names; its commands write it, \
          so it stays writable", "Task Master, \"Configuration\"",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::TASK_MASTER))]),

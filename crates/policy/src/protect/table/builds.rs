@@ -249,8 +249,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Symfony Local Web Server, \"Overriding PHP Config Options Per Project\"",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::PHP))]),
     classified(&["rush.json"], "rush, at every command",
-        "chooses the version of itself and of the package manager, which may be a package of anybody's, and \
-         runs hooks; it stays writable, and is quarantined if it newly names such a package, or hooks",
+        "chooses the version of itself and of the package manager, which may be a package of anybody's, runs \
+         hooks, and hands over a remote and a branch to git; it stays writable, and is quarantined if it \
+         newly names such a package, hooks, or a remote or branch that is no plain name",
         "Rush, \"rush.json\"", &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::RUSH))]),
     read_only(&["common/config/rush/.npmrc"], "rush, at every command",
         "chooses where it takes itself and all packages from", "Rush, \".npmrc\"",

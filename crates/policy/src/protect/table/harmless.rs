@@ -14,11 +14,14 @@ pub(crate) enum Keys {
     /// Only these pass, with values of these types. A key is written with those above it, `languages/*/tab_size`. `*` is any plain
     /// name, `editor.*` whatever begins so, `[*]` a language of Visual Studio Code, and `/**` at the end all keys within, which are of
     /// the type of their values.
-    Only(&'static [(ValueType, &'static [&'static str])]),
+    Only(TypedKeys),
     /// All pass but these, at any depth and without regard to case: what is in the file runs when a person says so. Of YAML, only what has
-    /// no other keys within passes.
-    AllBut(&'static [&'static str]),
+    /// no other keys within passes. Of the second list, values of these types pass.
+    AllBut(&'static [&'static str], TypedKeys),
 }
+
+/// Keys, with the type of their values.
+pub(crate) type TypedKeys = &'static [(ValueType, &'static [&'static str])];
 
 /// What a value may be, beside truth and number. A list may hold several. What a program might expand (`${…}`, `$(…)`) never passes.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +104,7 @@ pub(crate) const COC: &Keys = &Keys::Only(&[(
 )]);
 
 /// Tasks run when a person runs them, but for those that run when the folder is opened.
-pub(crate) const VSCODE_TASKS: &Keys = &Keys::AllBut(&["runOn"]);
+pub(crate) const VSCODE_TASKS: &Keys = &Keys::AllBut(&["runOn"], &[]);
 
 pub(crate) const VSCODE_WORKSPACE: &Keys = &Keys::Only(&[
     // Settings of each folder count too, and other ones than this need not be searched.
@@ -161,7 +164,7 @@ pub(crate) const ZED: &Keys = &Keys::Only(&[
 ]);
 
 /// Tasks run when a person runs them, but for those that run when a worktree is made.
-pub(crate) const ZED_TASKS: &Keys = &Keys::AllBut(&["hooks"]);
+pub(crate) const ZED_TASKS: &Keys = &Keys::AllBut(&["hooks"], &[]);
 
 pub(crate) const HELIX: &Keys = &Keys::Only(&[
     (

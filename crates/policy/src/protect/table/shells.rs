@@ -249,8 +249,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "takes options from it when it is started in this directory, of which some load a library \
          (`--opcode-lib`) or write to any file", "Csound manual, \"The .csound6rc File\"", RUN),
     classified(&["gmt.conf"], "gmt of the Generic Mapping Tools",
-        "loads the libraries that it names; its commands write it, so it stays writable, and is \
-         quarantined if it newly names any", "gmt.conf(5), GMT_CUSTOM_LIBS",
+        "loads the libraries that it names, hands over `PS_CONVERT` to a shell, and takes more of such \
+         settings from the theme that it names; its commands write it, so it stays writable, and is quarantined if it newly has one of these", "gmt.conf(5), GMT_CUSTOM_LIBS, GMT_THEME and PS_CONVERT",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::GMT))]),
     read_only(&["autoexec.sas"], "SAS", HERE, "SAS companion for UNIX, \"AUTOEXEC System Option\"", RUN),
     read_only(&["PKG_ADD"], "octave", HERE, "GNU Octave manual, \"Creating Packages\"", RUN),

@@ -168,46 +168,55 @@ pub(crate) const TRIVY: &Keys =
     )]);
 
 /// gdtoolkit, `gdtoolkit/linter/__main__.py`: every setting, if it has no tag, of which some make anything in Python.
-pub(crate) const GDTOOLKIT: &Keys = &Keys::AllBut(&[]);
+pub(crate) const GDTOOLKIT: &Keys = &Keys::AllBut(&[], &[]);
 
 /// cfn-lint, "Config file": neither the rules nor the files that it loads, and no file that it writes.
 pub(crate) const CFN_LINT: &Keys =
-    &Keys::AllBut(&["append_rules", "custom_rules", "output_file", "override_spec", "registry_schemas"]);
+    &Keys::AllBut(&["append_rules", "custom_rules", "output_file", "override_spec", "registry_schemas"], &[]);
 
 /// `PyMarkdown`, "Plugins" and "Logging": no plugins of the project, and no file that it writes.
-pub(crate) const PYMARKDOWN: &Keys = &Keys::AllBut(&["additional_paths", "log"]);
+pub(crate) const PYMARKDOWN: &Keys = &Keys::AllBut(&["additional_paths", "log"], &[]);
 
 /// Fixit, "Configuration": without the rules that it loads.
-pub(crate) const FIXIT: &Keys = &Keys::AllBut(&["disable", "enable", "enable-root-import", "overrides"]);
+pub(crate) const FIXIT: &Keys = &Keys::AllBut(&["disable", "enable", "enable-root-import", "overrides"], &[]);
 
 /// latexindent.pl, "The replacements field": substitutions in Perl.
-pub(crate) const LATEXINDENT: &Keys = &Keys::AllBut(&["replacements"]);
+pub(crate) const LATEXINDENT: &Keys = &Keys::AllBut(&["replacements"], &[]);
 
 /// lychee, "Preprocessing": without the program that it runs, and the files that it writes.
-pub(crate) const LYCHEE: &Keys = &Keys::AllBut(&["cookie_jar", "output", "preprocess"]);
+pub(crate) const LYCHEE: &Keys = &Keys::AllBut(&["cookie_jar", "output", "preprocess"], &[]);
 
 /// Git Town, "browser" and "origin-hostname": the program that opens a page, and the server that gets the token.
-pub(crate) const GIT_TOWN: &Keys = &Keys::AllBut(&["browser", "forge-type", "origin-hostname", "platform"]);
+pub(crate) const GIT_TOWN: &Keys =
+    &Keys::AllBut(&["browser", "forge-type", "origin-hostname", "platform"], &[]);
 
 /// Backlog.md, "Configuration": without what it runs.
 pub(crate) const BACKLOG: &Keys =
-    &Keys::AllBut(&["defaultEditor", "default_editor", "onStatusChange", "on_status_change"]);
+    &Keys::AllBut(&["defaultEditor", "default_editor", "onStatusChange", "on_status_change"], &[]);
 
-/// Serena, project.template.yml: neither what it runs nor the programs of language servers.
-pub(crate) const SERENA: &Keys = &Keys::AllBut(&["activation_command", "ls_specific_settings"]);
+/// Serena, project.template.yml: neither what it runs nor the programs of language servers. A mode that is no name is a file, with a
+/// template.
+pub(crate) const SERENA: &Keys = &Keys::AllBut(
+    &["activation_command", "ls_specific_settings"],
+    &[(Word, &["added_modes", "base_modes", "default_modes"])],
+);
 
-/// Task Master, "Configuration": no server, and none of the agents that it starts.
-pub(crate) const TASK_MASTER: &Keys = &Keys::AllBut(&[
-    "azureBaseURL", "baseURL", "bedrockBaseURL", "claudeCode", "codexCli", "endpoint", "grokCli",
-    "ollamaBaseURL",
-]);
+/// Task Master, "Configuration": no server, which a location is a part of, and none of the agents that it starts.
+pub(crate) const TASK_MASTER: &Keys = &Keys::AllBut(
+    &[
+        "apiEndpoint", "azureBaseURL", "baseURL", "bedrockBaseURL", "claudeCode", "codexCli", "endpoint",
+        "grokCli", "ollamaBaseURL",
+    ],
+    &[(Word, &["vertexLocation", "vertexProjectId"])],
+);
 
 /// perlcritic, "CONFIGURATION": policies that may run what they look at, the pager and the spelling checker that it runs, and the settings
 /// of perltidy, which writes to a file that they name. Case does not count; `tests/style` looks for the small letters.
-pub(crate) const PERLCRITIC: &Keys = &Keys::AllBut(&["allow-Unsafe", "pager", "perltidyrc", "spell_command"]);
+pub(crate) const PERLCRITIC: &Keys =
+    &Keys::AllBut(&["allow-Unsafe", "pager", "perltidyrc", "spell_command"], &[]);
 
 /// Vale, "Configuration": `Transform` is a program for XSLT, which reads and writes other files; the others are a server, and a command.
-pub(crate) const VALE: &Keys = &Keys::AllBut(&["NLPEndpoint", "SphinxAutoBuild", "Transform"]);
+pub(crate) const VALE: &Keys = &Keys::AllBut(&["NLPEndpoint", "SphinxAutoBuild", "Transform"], &[]);
 
 /// Checkov, "CLI Command Reference": neither checks of the project's nor servers, keys and files.
 pub(crate) const CHECKOV: &Keys = &Keys::Only(&[
@@ -224,8 +233,16 @@ pub(crate) const CHECKOV: &Keys = &Keys::Only(&[
 /// vfox, "Quick Start": versions, which may be directories otherwise.
 pub(crate) const VFOX: &Keys = &Keys::Only(&[(Word, &["tools/*", "tools/*/vendor", "tools/*/version"])]);
 
-/// gmt.conf(5): all but the libraries that it loads.
-pub(crate) const GMT: &Keys = &Keys::AllBut(&["GMT_CUSTOM_LIBS"]);
+/// gmt.conf(5): all but the libraries that it loads, options that a shell gets, and a theme, which is a file of such settings.
+pub(crate) const GMT: &Keys = &Keys::AllBut(
+    &[],
+    &[
+        (Is(""), &["GMT_CUSTOM_LIBS"]),
+        // Files of other names are taken from the directory in which it is started.
+        (Lines(&["classic", "modern"]), &["GMT_THEME"]),
+        (Is("A"), &["PS_CONVERT"]),
+    ],
+);
 
 /// neocmakelsp, README: without the formatter that it runs.
 pub(crate) const NEOCMAKE: &Keys = &Keys::Only(&[(
@@ -363,7 +380,8 @@ pub(crate) const PHP: &Keys = &Keys::Only(&[
     (Model, &["*/date.timezone", "date.timezone"]),
 ]);
 
-/// Rush, "rush.json": versions that are no package of another name, and no hooks.
+/// Rush, "rush.json": versions that are no package of another name, and no hooks. Some versions hand over a remote and a branch to git,
+/// so that one may be an option.
 pub(crate) const RUSH: &Keys = &Keys::Only(&[
     (Word, &["npmVersion", "pnpmVersion", "rushVersion", "yarnVersion"]),
     (
@@ -372,10 +390,11 @@ pub(crate) const RUSH: &Keys = &Keys::Only(&[
             "$schema", "allowMostlyStandardPackageNames", "allowedProjectTags", "approvedPackagesPolicy/**",
             "ensureConsistentVersions", "gitPolicy/**", "hotfixChangeEnabled",
             "nodeSupportedVersionInstructions", "nodeSupportedVersionRange", "projectFolderMaxDepth",
-            "projectFolderMinDepth", "projects/**", "repository/**", "suppressNodeLtsWarning",
-            "suppressRushIsPublicVersionCheck", "telemetryEnabled", "variants/**",
+            "projectFolderMinDepth", "projects/**", "repository/url", "repository/urls",
+            "suppressNodeLtsWarning", "suppressRushIsPublicVersionCheck", "telemetryEnabled", "variants/**",
         ],
     ),
+    (Model, &["repository/defaultBranch", "repository/defaultRemote"]),
 ]);
 
 /// Ansible, "Collection Galaxy metadata structure": without the key that makes a project a collection.
