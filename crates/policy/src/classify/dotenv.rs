@@ -81,7 +81,8 @@ fn parts_of(text: &str) -> Vec<(String, Vec<u8>)> {
 
 /// Returns whether the value of a variable of this kind may run something, or say where something goes.
 fn matters(one: &Assignment<'_>, kind: VariableKind) -> bool {
-    one.value().is_none_or(|value| !value.is_empty() && !value::is_harmless(kind, value))
+    let value = if kind.is_of_lines() { one.written() } else { one.value() };
+    value.is_none_or(|value| !value.is_empty() && !value::is_harmless(kind, value))
         || kind != VariableKind::Key
             && one.with_comment().is_some_and(|value| !value::is_harmless(kind, value))
 }

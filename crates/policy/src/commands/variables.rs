@@ -1,7 +1,7 @@
 //! What assigning a variable does.
 
 use super::class::CommandClass;
-use crate::variables;
+use crate::variables::{self, VariableKind};
 
 /// How the names of variables begin that a shell, its loader or git obeys, whatever follows.
 const OBEYED: &[&str] = &["BASH", "DYLD_", "GIT_", "LD_", "PYTHON", "PERL", "RUBY", "NODE_"];
@@ -24,6 +24,6 @@ pub(super) fn of_variable(name: &str) -> Option<CommandClass> {
     let is_obeyed = OBEYED.iter().any(|beginning| name.starts_with(beginning))
         || OF_SHELL.contains(&name)
         || upper.ends_with("_PROXY")
-        || (name != "IFS" && variables::kind(name).is_some());
+        || (name != "IFS" && variables::kind(name).is_some_and(|kind| kind != VariableKind::PartOfAddress));
     (!is_name || is_obeyed).then_some(CommandClass::Execute)
 }

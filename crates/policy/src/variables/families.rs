@@ -1,6 +1,6 @@
 //! Variables by which a program takes any of its settings, as their names begin.
 
-use super::kind::VariableKind::{self, Address, Runs, Setting, Version};
+use super::kind::VariableKind::{self, Address, Plain, Runs, Setting, Version};
 
 /// Whether a variable is of a family.
 pub(super) enum Membership {
@@ -46,9 +46,12 @@ const FAMILIES: &[Family] = &[
         Setting,
         &["CARGO_LOG", "CARGO_PKG_*", "CARGO_REGISTRY_TOKEN", "CARGO_TERM_*", "CARGO_VERSION"],
     ),
+    // Nested settings of fast-agent and mcp-agent.
+    ("CARDS__", Setting, &[]),
     ("CCACHE_", Setting, &["CCACHE_MAXSIZE"]),
     ("CGO_", Setting, &[]),
     ("CMAKE_", Setting, &["CMAKE_BUILD_TYPE"]),
+    ("COMMANDS__", Setting, &[]),
     ("COMPLUS_", Setting, &[]),
     ("CONDA_", Setting, &[]),
     ("COREPACK_", Setting, &[]),
@@ -56,22 +59,29 @@ const FAMILIES: &[Family] = &[
     ("COR_PROFILER", Runs, &[]),
     ("COURSIER_", Setting, &[]),
     ("DYLD_", Runs, &[]),
+    ("ENVIRONMENTS__", Setting, &[]),
     ("FZF_", Runs, &[]),
     ("GIT_CONFIG", Runs, &[]),
     // Any but a switch is a file to which git writes.
     ("GIT_TRACE", Setting, &[]),
+    ("HARNESS_APP__", Setting, &[]),
     ("HOMEBREW_", Setting, &[]),
+    // Where it writes, or sends what it logs.
+    ("LOGGER__", Plain, &[]),
     ("LUA_CPATH_", Runs, &[]),
     ("LUA_INIT_", Runs, &[]),
     ("LUA_PATH_", Runs, &[]),
+    ("MCP__", Setting, &[]),
     ("MISE_", Setting, &["MISE_*_VERSION", "MISE_LOG_LEVEL"]),
     ("NPM_CONFIG_", Runs, &["NPM_CONFIG_AUDIT", "NPM_CONFIG_FUND", "NPM_CONFIG_LOGLEVEL"]),
     ("OMPI_MCA_", Setting, &[]),
+    ("OTEL__", Plain, &[]),
     ("PASSWORD_STORE_", Setting, &[]),
     ("PIPENV_", Setting, &["PIPENV_VERBOSITY"]),
     ("PIPX_", Setting, &[]),
     ("PIP_", Setting, &["PIP_PROGRESS_BAR", "PIP_VERSION"]),
     ("PDM_", Setting, &["PDM_VERSION"]),
+    ("PLUGINS__", Setting, &[]),
     ("PNPM_CONFIG_", Runs, &[]),
     ("POETRY_", Setting, &["POETRY_HTTP_BASIC_*", "POETRY_PYPI_TOKEN_*", "POETRY_VERSION"]),
     ("QT_PLUGIN_PATH", Runs, &[]),
@@ -87,6 +97,8 @@ const FAMILIES: &[Family] = &[
             "SENTRY_PROJECT", "SENTRY_*_RATE", "SENTRY_RELEASE", "SENTRY_SERVER_NAME",
         ],
     ),
+    ("SHELL_EXECUTION__", Setting, &[]),
+    ("SKILLS__", Setting, &[]),
     ("TF_CLI_ARGS", Runs, &[]),
     ("TRIVY_", Setting, &["TRIVY_SEVERITY", "TRIVY_USERNAME", "TRIVY_PASSWORD", "TRIVY_VERSION"]),
     (

@@ -35,8 +35,21 @@ pub(crate) enum VariableKind {
     Proxy,
     /// Any other address: services of the project may be there.
     Address,
+    /// A name that is put into the address of a service, such as that of a region.
+    PartOfAddress,
+    /// What a shell shows, and expands where it is told to. To other projects it is text for a model.
+    Prompt,
+    /// Settings that may be written in braces.
+    Braces,
     /// A key of an agent's.
     Key,
     /// A model of an agent's.
     Model,
+}
+
+impl VariableKind {
+    /// Returns whether a value of this kind may go on over lines, because what it may not have counts wherever it is in it.
+    pub(crate) fn is_of_lines(self) -> bool {
+        matches!(self, Self::Prompt | Self::Braces)
+    }
 }

@@ -154,6 +154,7 @@ fn what_redirects_an_agent_or_a_loader_is_found_whatever_its_form() {
         "HTTPS_PROXY=evil.example:1",
         "npm_config_script_shell=./evil",
         "GIT_CONFIG_COUNT=1",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://evil.example",
         "PATH=./bin:$PATH",
     ] {
         assert_eq!(names(text).len(), 1, "{text:?}: {:?}", names(text));
@@ -201,6 +202,69 @@ fn a_value_is_harmless_only_if_every_reader_takes_the_same() {
         "BROWSER=\"none\n./evil\"",
     ] {
         assert_eq!(names(text).len(), 1, "{text:?}: {:?}", names(text));
+    }
+}
+
+#[test]
+fn a_name_that_may_be_a_whole_address_is_found() {
+    for name in [
+        "AWS_DEFAULT_REGION", "AWS_REGION", "AZURE_OPENAI_API_INSTANCE_NAME", "AZURE_RESOURCE_NAME",
+        "CLOUDFLARE_ACCOUNT_ID", "CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION", "GOOGLE_VERTEX_LOCATION",
+        "PINECONE_ENVIRONMENT", "SNOWFLAKE_ACCOUNT", "VERTEXAI_LOCATION", "VERTEX_LOCATION",
+        "VERTEX_REGION_CLAUDE_3_5_SONNET",
+    ] {
+        for value in [
+            "evil.example/", "evil.example#", "a@evil", "a:1", "evil?", "\\evil", "$H", "\"a\"/", "a b/",
+            "a # b/",
+        ] {
+            assert_eq!(names(&format!("{name}={value}\n")), [name], "{name}={value}");
+        }
+        for value in ["us-central1", "\"Mine-1\"", "global # by default", ""] {
+            assert_eq!(names(&format!("{name}={value}\n")), [""; 0], "{name}={value}");
+        }
+    }
+}
+
+#[test]
+fn what_a_shell_expands_later_is_found() {
+    for text in [
+        "PS1='\\044(id)'", "PS0='a'", "PS4=\"\\x24(id)\"", "RPROMPT=$'\\x24(id)'", "PROMPT='$(id)'",
+        "prompt='`id`'", "PROMPT=\"a\nb\n\\$X\"", "SPROMPT=$X", "MAILPATH='x?\\044(id)'", "NULLCMD=evil",
+        "READNULLCMD=./evil", "RANDOM='a[$(id)]'", "OPTIND='a[`id`]'", "SRANDOM=a",
+    ] {
+        assert_eq!(names(text).len(), 1, "{text:?}: {:?}", names(text));
+    }
+    for text in [
+        "PROMPT=\"You are it's\n\na model\"\nRPROMPT='%~'\n",
+        "PROMPT=Say\\nit # now\n",
+        "RANDOM=1\nOPTIND=1\n",
+        "SYSTEM_PROMPT='costs $5'\n",
+    ] {
+        assert_eq!(names(text), [""; 0], "{text:?}");
+    }
+}
+
+#[test]
+fn settings_of_an_agent_that_are_nested_in_names_are_found() {
+    for text in [
+        "MCP__SERVERS__X__COMMAND=evil",
+        "mcp__servers__x__args='[\"-c\", \"id\"]'",
+        "Mcp__servers='{\"x\": {}}'",
+        "MCP='{\"servers\": {\"x\": {\"command\": \"evil\"}}}'",
+        "PLUGINS=\"\\x7b\\x7d\"",
+        "COMMANDS={x}",
+        "LOGGER__PATH=../x",
+        "SKILLS__DIRECTORIES=[evil]",
+        "SHELL_EXECUTION__X=evil",
+        "A__COMMAND=evil",
+    ] {
+        assert_eq!(names(text).len(), 1, "{text:?}: {:?}", names(text));
+    }
+    for text in [
+        "PLUGINS=a,b\nSKILLS='a\nb'\nCOMMANDS=\"a b\"\nLOGGER__LEVEL=info\nOTEL__ENABLED=true\n",
+        "ConnectionStrings__Default=Host=db;Database=a\nLogging__LogLevel__Default=Warning\nDB__HOST=db.example.org\n",
+    ] {
+        assert_eq!(names(text), [""; 0], "{text:?}");
     }
 }
 
@@ -337,6 +401,10 @@ fn variables_by_which_a_program_loads_or_runs_a_file_are_found() {
                  JDK_JAVAC_OPTIONS KAFKA_OPTS NANOCODER_PROVIDERS NVCC_APPEND_FLAGS NVCC_PREPEND_FLAGS PIPENV_PYTHON PLAYWRIGHT_BROWSERS_PATH \
                  PRISMA_FMT_BINARY PROTOC RCLONE_PASSWORD_COMMAND RESTIC_PASSWORD_COMMAND SCREENRC SKIM_DEFAULT_COMMAND SOPS_GPG_EXEC SPARK_CONF_DIR \
                  CONDA_ENVS_PATH CYPRESS_CACHE_FOLDER PIPENV_PIPFILE PIPX_DEFAULT_PYTHON PIPX_HOME PUPPETEER_CACHE_DIR WORKON_HOME \
+                 ATUIN_CONFIG_DIR BLACK_CACHE_DIR BUILDKIT_HOST CLAUDE_ENV_FILE DEBUGINFOD_URLS DOCKER_CLI_PLUGIN_EXTRA_DIRS ELECTRON_MIRROR \
+                 EMACS_SERVER_FILE FNM_NODE_DIST_MIRROR GOCACHE GOENV_ROOT GOMODCACHE HF_MODULES_CACHE JENV_ROOT KUBERC MATPLOTLIBRC MPLCONFIGDIR \
+                 NLTK_DATA NODENV_HOOK_PATH NODENV_ROOT NVIM_LISTEN_ADDRESS NVM_NODEJS_ORG_MIRROR PHPENV_ROOT PLENV_ROOT PYENV_HOOK_PATH \
+                 PYTHON_BUILD_MIRROR_URL RBENV_HOOK_PATH TFENV_REMOTE TORCH_HOME VSCODE_GIT_ASKPASS_NODE ZSH _ZO_FZF_OPTS \
                  UV_INDEX_URL UV_PROJECT_ENVIRONMENT VIMINIT VIRTUAL_ENV VK_ICD_FILENAMES YARN_YARN_PATH ZDOTDIR"
         .split_whitespace()
     {

@@ -134,6 +134,11 @@ pub(super) fn is_harmless(kind: VariableKind, value: &str) -> bool {
         VariableKind::Address => {
             is_switch(value) || is_here(value) || is_official(value) || is_of_project(value)
         }
+        // With other letters, it may be all of the name of the host.
+        VariableKind::PartOfAddress => value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'),
+        VariableKind::Prompt => !value.contains(['$', '`']),
+        // Some readers take what a backslash makes of letters.
+        VariableKind::Braces => !value.contains(['{', '\\', '$']),
         VariableKind::Key => !value.contains("://"),
         // To some providers, a name with an address in it is where the model is.
         VariableKind::Model => !value.contains("//") && !value.contains("http") && !value.contains(' '),
