@@ -31,6 +31,7 @@ mod hook;
 mod idea;
 pub mod index;
 pub mod layout;
+mod less;
 mod operation;
 mod pasted;
 mod prompt;
@@ -203,6 +204,7 @@ fn classify_content(
             (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
         }
         ContentRule::Prompt => prompt::classify(content),
+        ContentRule::Less => less::classify(content),
         ContentRule::Idea => idea::classify(content),
         ContentRule::BuildServer => build_server::classify(content),
         ContentRule::CompileCommands => compile_commands::classify(content, shared),

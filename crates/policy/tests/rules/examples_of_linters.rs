@@ -173,6 +173,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (".terraform-docs.yml", ".terraform-docs.yml", "output:\n  file: README.md\n    /../../x\n", ""),
     (".tfdocs.d", ".tfdocs.d/plugins/tfdocs-format-x", "evil", ""),
     (".tflint.hcl", ".tflint.hcl", "plugin \"x\" { enabled = true }", ""),
+    (".tflint.json", ".tflint.json", "{\"plugin\": {\"x\": {\"enabled\": true}}}", ""),
     (".tflint.d", ".tflint.d/plugins/tflint-ruleset-x", "evil", ""),
     (
         ".ansible-lint",
@@ -274,6 +275,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     ),
     (".pymarkdown.yaml", ".pymarkdown.yaml", "plugins:\n  additional_paths: p.py\n", ""),
     (".pymarkdown.yml", ".pymarkdown.yml", "plugins:\n  additional_paths: p.py\n", ""),
+    (".robocop", ".robocop", "--ext-rules\n./evil.py\n", ""),
     ("robocop.toml", "robocop.toml", "[lint]\ncustom-rules = [\"r.py\"]\n", ""),
     ("robot.toml", "robot.toml", "python-path = [\".\"]\n", ""),
     (

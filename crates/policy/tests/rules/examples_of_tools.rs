@@ -283,6 +283,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "packages: [\"a\", b/*]",
     ),
     ("bunfig.toml", "bunfig.toml", "preload = ['./evil.ts']", "[install]\nexact = true"),
+    (".pdm.toml", ".pdm.toml", "[python]\npath = './evil'\n", ""),
     ("pdm.toml", "pdm.toml", "[pypi]\nurl = 'https://evil.example'", "# nothing"),
     ("bin/activate-hermit", "bin/activate-hermit", "evil", ""),
     ("bin/activate-hermit.*", "bin/activate-hermit.fish", "evil", ""),

@@ -62,8 +62,15 @@ const BACKLOG_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, 
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[ProtectRow] = &[
-    read_only(&["fastagent.config.yaml", "fastagent.config.yml", "fastagent.secrets.yaml",
-        "fastagent.secrets.yml"], "fast-agent", FAST_AGENT, FAST_AGENT_DOCS, RUN),
+    read_only(&["fast-agent.config.yaml", "fast-agent.config.yml", "fast-agent.secrets.yaml",
+        "fast-agent.secrets.yml", "fast-agent.yaml", "fast-agent.yml", "fastagent.config.yaml",
+        "fastagent.config.yml", "fastagent.secrets.yaml", "fastagent.secrets.yml"], "fast-agent", FAST_AGENT,
+        FAST_AGENT_DOCS, RUN),
+    // It keeps its sessions beside these.
+    read_only(&[".fast-agent/auths.md", ".fast-agent/fast-agent.*", ".fast-agent/fastagent.*"], "fast-agent",
+        FAST_AGENT_HOME, FAST_AGENT_DOCS, RUN),
+    read_only(&[".fast-agent/agent-cards", ".fast-agent/plugins", ".fast-agent/tool-cards"], "fast-agent",
+        "starts the servers, and loads the Python, that they name", FAST_AGENT_DOCS, RUN),
     dotenv(&[".env", ".env.local", ".env.*.local", ".env.development", ".env.production", ".env.test",
         ".env.testing", ".env.dev", ".env.prod", ".env.staging", ".env.preview", ".env.ci"], DOTENV_EFFECT),
     dotenv(&[".flaskenv"], "the same as `.env`, by Flask"),
@@ -257,7 +264,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Conductor, \"Scripts\"", &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))]),
     read_only(&[".warp"], "Warp", "starts the servers and runs the workflows that it names",
         "Warp, \"MCP\" and \"Workflows\"", RUN),
-    read_only(&["vtcode.toml"], "VT Code", "runs the hooks and servers that it names",
+    read_only(&[".conductor/settings.toml", ".conductor/settings.local.toml"], "Conductor",
+        "the same as `conductor.json`", "Conductor, \"Settings\"",
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING))]),
+    read_only(&["vtcode.toml", ".vtcode/vtcode.toml"], "VT Code", "runs the hooks and servers that it names",
         "VT Code, \"Lifecycle hooks\" and \"MCP integration\"",
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING))]),
     read_only(&["trae_config.yaml", "trae_config.json"], "Trae Agent",
@@ -307,6 +317,8 @@ const DOTENV_EFFECT: &str = "takes variables from it, of which some run programs
                              of those. autoenv runs all of it, of which only assignments, `$(…)` and backticks are classified";
 
 const FAST_AGENT: &str = "starts the servers that it names, when started there";
+
+const FAST_AGENT_HOME: &str = "the same as `fast-agent.yaml`; and takes from `auths.md` what it may do";
 
 const FAST_AGENT_DOCS: &str = "fast-agent, \"Configuration Reference\"";
 

@@ -43,6 +43,8 @@ pub(crate) enum ContentRule {
     Begins(&'static str),
     /// A prompt for an agent, with a header.
     Prompt,
+    /// A style sheet, which loads JavaScript if it says so.
+    Less,
     /// A file of a project of `JetBrains`.
     Idea,
     /// What starts a build server.

@@ -108,7 +108,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "git-annex, \"external backends\"; gitattributes(5)", &[("", ContentRule::GitAttributes)]),
     read_only(&[".gitconfig"], "git", "the same as `.git/config`, where this is a home directory",
         "git-config(1)", &[("", ContentRule::GitConfig)]),
-    read_only(&[".gitguardian.yaml", ".gitguardian.yml"], "ggshield", GITGUARDIAN,
+    read_only(&[".gitguardian", ".gitguardian.yaml", ".gitguardian.yml"], "ggshield", GITGUARDIAN,
         "ggshield, \"Configuration\"", RUN),
     read_only(&[".hg/hgrc", ".hg/hgrc-not-shared"], "Mercurial", HG_EFFECT, HG, RUN),
     read_only(&[".hgrc", ".config/hg"], "Mercurial", "the same as `.hg/hgrc`, where this is a home directory",
