@@ -42,7 +42,7 @@ const ADDRESSES: &[&str] = &["_BASE", "_BASEURL", "_ENDPOINT", "_HOST", "_URI", 
 
 /// How those end that are a part of its address, wherever it is.
 const PARTS_OF_ADDRESSES: &[&str] =
-    &["_ACCOUNT", "_ACCOUNT_ID", "_INSTANCE_NAME", "_LOCATION", "_REGION", "_RESOURCE_NAME"];
+    &["_ACCOUNT_ID", "_INSTANCE_NAME", "_LOCATION", "_REGION", "_RESOURCE_NAME"];
 
 /// Returns what a variable of an agent or of a provider does.
 pub(super) fn kind(name: &str) -> Option<VariableKind> {

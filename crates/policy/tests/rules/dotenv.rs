@@ -72,6 +72,7 @@ fn ordinary_variables_pass() {
         "WATSONX_URL=https://us-south.ml.cloud.ibm.com\nWATSONX_IAM_URL=https://iam.cloud.ibm.com\nAZURE_AUTHORITY_HOST=https://login.microsoftonline.com/\n",
         "OPIK_URL_OVERRIDE=https://www.comet.com/opik/api\nPREFECT_API_URL=https://api.prefect.cloud/api/accounts/1/workspaces/2\nFORGE_EMAIL=a@example.org\nFORGE_API_TOKEN=x\n",
         "PIPENV_VERBOSITY=-1\nPIPENV_VENV_IN_PROJECT=1\nCONDA_AUTO_UPDATE_CONDA=false\nGITHUB_COPILOT_TOKEN=x\n",
+        "VERTEX_SERVICE_ACCOUNT=a@b.iam.gserviceaccount.com\nGOOGLE_CLOUD_LOCATION=global\nAZURE_REGION=West Europe\nREGION=a b\n",
         "RUST_LOG=debug\nGOOGLE_APPLICATION_CREDENTIALS=./key.json\nCOMPOSE_FILE=a.yml:b.yml\nAWS_REGION=eu-west-1\nAWS_ENDPOINT_URL=http://localstack:4566\n",
     ] {
         assert_eq!(names(text), [""; 0], "{text}");

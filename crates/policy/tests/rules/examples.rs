@@ -236,7 +236,7 @@ const EXAMPLES: &[Example] = &[
         ".serena/project.yml",
         ".serena/project.yml",
         "default_modes:\n- docs/mode.yml\n",
-        "base_modes:\nadded_modes:\ndefault_modes:\n- editing\n- one-shot # why\n",
+        "activation_command:\nbase_modes:\nadded_modes:\ndefault_modes:\n- editing\n- one-shot # why\nls_specific_settings: {}\n",
     ),
     (".serena/cache", ".serena/cache/python/document_symbols_cache_v23-06-25.pkl", "cposix\nsystem\n", ""),
     (
@@ -255,7 +255,7 @@ const EXAMPLES: &[Example] = &[
         ".taskmasterconfig",
         ".taskmasterconfig",
         "{\"global\": {\"ollamaBaseURL\": \"http://127.0.0.1:1/api\"}}",
-        "{\"global\": {\"projectName\": \"a b\"}}",
+        "{\"global\": {\"projectName\": \"a b\", \"ollamaBaseURL\": \"http://localhost:11434/api\", \"bedrockBaseURL\": \"https://bedrock.us-east-1.amazonaws.com\"}}",
     ),
     (".playwright/cli.config.json", ".playwright/cli.config.json", "{}", ""),
     ("agent-browser.json", "agent-browser.json", "{\"executablePath\": \"./chrome\"}", ""),

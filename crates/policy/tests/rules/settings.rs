@@ -351,7 +351,7 @@ fn a_change_within_a_key_that_does_not_pass_is_news() {
         ("backlog/config.yml", "onStatusChange: |\n  a\n  # b\n", "onStatusChange: |\n  a\n  # c\n"),
         (
             ".taskmaster/config.json",
-            r#"{"global": {"ollamaBaseURL": "http://localhost:1/api"}}"#,
+            r#"{"global": {"ollamaBaseURL": "http://a.example/"}}"#,
             r#"{"global": {"ollamaBaseURL": "http://evil.example/"}}"#,
         ),
         (

@@ -197,17 +197,23 @@ pub(crate) const BACKLOG: &Keys =
 /// Serena, project.template.yml: neither what it runs nor the programs of language servers. A mode that is no name is a file, with a
 /// template.
 pub(crate) const SERENA: &Keys = &Keys::AllBut(
-    &["activation_command", "ls_specific_settings"],
-    &[(Word, &["added_modes", "base_modes", "default_modes"])],
+    &[],
+    &[
+        // There without a value.
+        (Lines(&["{}"]), &["activation_command", "ls_specific_settings"]),
+        (Word, &["added_modes", "base_modes", "default_modes"]),
+    ],
 );
 
-/// Task Master, "Configuration": no server, which a location is a part of, and none of the agents that it starts.
+/// Task Master, "Configuration": no server but those that it names itself, which a location is a part of, and none of the agents that it
+/// starts.
 pub(crate) const TASK_MASTER: &Keys = &Keys::AllBut(
+    &["apiEndpoint", "azureBaseURL", "baseURL", "claudeCode", "codexCli", "endpoint", "grokCli"],
     &[
-        "apiEndpoint", "azureBaseURL", "baseURL", "bedrockBaseURL", "claudeCode", "codexCli", "endpoint",
-        "grokCli", "ollamaBaseURL",
+        (Lines(&["https://bedrock.us-east-1.amazonaws.com"]), &["bedrockBaseURL"]),
+        (Lines(&["http://localhost:11434/api"]), &["ollamaBaseURL"]),
+        (Word, &["vertexLocation", "vertexProjectId"]),
     ],
-    &[(Word, &["vertexLocation", "vertexProjectId"])],
 );
 
 /// perlcritic, "CONFIGURATION": policies that may run what they look at, the pager and the spelling checker that it runs, and the settings
