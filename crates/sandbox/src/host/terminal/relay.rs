@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, OutputModes};
 
-use super::query::Queries;
+use super::filter::{Answers, ScreenFilter};
 use super::screen::{Screen, stop_here};
 use crate::host::identity::Identity;
 
@@ -26,7 +26,7 @@ const FOREGROUND_POLL: Duration = Duration::from_millis(250);
 /// How long after a question of the agent's its answer may still be on its way.
 const ANSWERING: Duration = Duration::from_secs(1);
 
-/// How long a terminal that was asked has to be silent to have said everything.
+/// How long a terminal that has begun to answer has to be silent to have said everything.
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// The caller's terminals among the standard streams.
@@ -67,14 +67,25 @@ pub struct Relay {
     to_screen: Vec<u8>,
     /// What was read of the agent's terminal, where somebody listens.
     recorded: Option<Vec<u8>>,
-    /// What the agent asks the terminal, and when it last did.
-    queries: Queries,
-    asked: Option<Instant>,
+    /// What of the agent's output is shown.
+    filter: ScreenFilter,
+    /// When the agent last asked the terminal something.
+    asked: Option<Asked>,
     /// Nobody types any more: the caller's terminal has hung up.
     input_ended: bool,
     /// The agent's terminal was closed by everybody inside.
     master_ended: bool,
     in_foreground: bool,
+}
+
+/// A question to the terminal.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: Instant,
+    /// Whether something was typed since.
+    heard: bool,
+    /// Whether that may be the answer to a question before.
+    overlaps: bool,
 }
 
 impl Relay {
@@ -100,6 +111,7 @@ impl Relay {
             modes.output_modes.remove(OutputModes::OPOST);
         }
         rustix::termios::tcsetattr(&master, OptionalActions::Now, &modes)?;
+        let filter = ScreenFilter::of(&output);
         let mut relay = Self {
             master,
             input,
@@ -107,7 +119,7 @@ impl Relay {
             to_agent: Vec::new(),
             to_screen: Vec::new(),
             recorded: None,
-            queries: Queries::default(),
+            filter,
             asked: None,
             input_ended: false,
             master_ended: false,
@@ -227,22 +239,50 @@ impl Relay {
                 self.on_ready(source, events)?;
             }
         }
+        self.show_resets(end)?;
         self.read_replies()?;
         self.restore()
+    }
+
+    /// Switches off what the agent has left on. In the background the modes are those of whatever is in front.
+    fn show_resets(&mut self, end: Instant) -> io::Result<()> {
+        if !self.output.in_foreground() || !self.to_screen.is_empty() {
+            return Ok(());
+        }
+        self.to_screen = self.filter.take_resets();
+        while !self.to_screen.is_empty() {
+            let left = end.saturating_duration_since(Instant::now());
+            let Some(timeout) = Timespec::try_from(left).ok().filter(|_| !left.is_zero()) else { break };
+            let mut fds = [PollFd::new(&self.output, PollFlags::OUT)];
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(0) => break,
+                Ok(_) => self.write_screen()?,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Discards what the terminal answers to an agent that has ended: the caller's shell would read it.
     fn read_replies(&self) -> io::Result<()> {
         let (Some(input), Some(asked)) = (&self.input, self.asked) else { return Ok(()) };
-        let end = asked + ANSWERING;
-        while self.in_foreground && Instant::now() < end {
+        if !self.in_foreground {
+            return Ok(());
+        }
+        let end = asked.at + ANSWERING;
+        let mut heard = asked.heard;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let patience = if heard && !asked.overlaps { left.min(SILENCE) } else { left };
+            let Some(timeout) = Timespec::try_from(patience).ok().filter(|_| !left.is_zero()) else { break };
             let mut fds = [PollFd::new(input, PollFlags::IN)];
-            let silence = Timespec { tv_sec: 0, tv_nsec: i64::from(SILENCE.subsec_nanos()) };
-            match poll(&mut fds, Some(&silence)) {
+            match poll(&mut fds, Some(&timeout)) {
                 Ok(0) => break,
                 Ok(_) => match rustix::io::read(input, &mut [0; PIECE]) {
                     Ok(0) | Err(Errno::IO) => break,
-                    Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+                    Ok(_) => heard = true,
+                    Err(Errno::AGAIN | Errno::INTR) => {}
                     Err(errno) => return Err(errno.into()),
                 },
                 Err(Errno::INTR) => {}
@@ -250,6 +290,13 @@ impl Relay {
             }
         }
         Ok(())
+    }
+
+    /// Notes that the agent asks the terminal something now.
+    fn note_question(&mut self) {
+        let at = Instant::now();
+        let is_open = |before: Asked| (before.overlaps || !before.heard) && at < before.at + ANSWERING;
+        self.asked = Some(Asked { at, heard: false, overlaps: self.asked.is_some_and(is_open) });
     }
 
     /// Makes the caller's terminal what it was before.
@@ -280,7 +327,12 @@ impl Relay {
         match rustix::io::read(input, &mut buffer) {
             // A terminal ends when it hangs up; what Ctrl-D means is up to the agent's own.
             Ok(0) => self.input_ended = true,
-            Ok(length) => self.to_agent.extend_from_slice(&buffer[..length]),
+            Ok(length) => {
+                self.to_agent.extend_from_slice(&buffer[..length]);
+                if let Some(asked) = &mut self.asked {
+                    asked.heard = true;
+                }
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             // Either it has hung up, or this process was put into the background in the meantime.
             Err(Errno::IO) if input.in_foreground() => self.input_ended = true,
@@ -300,15 +352,13 @@ impl Relay {
                     break;
                 }
                 Ok(length) => {
-                    if self.input.is_some() && self.in_foreground {
-                        self.to_screen.append(&mut self.queries.take_withheld());
-                        self.to_screen.extend_from_slice(&buffer[..length]);
-                        if self.queries.feed(&buffer[..length]) {
-                            self.asked = Some(Instant::now());
-                        }
-                    } else {
-                        // Nobody here reads what the terminal would answer.
-                        self.to_screen.extend(self.queries.leave_out(&buffer[..length]));
+                    let answers = match self.input {
+                        Some(_) if self.in_foreground => Answers::Read,
+                        _ => Answers::Unread,
+                    };
+                    self.to_screen.extend(self.filter.show(&buffer[..length], answers));
+                    if self.filter.take_asked() {
+                        self.note_question();
                     }
                     if let Some(recorded) = &mut self.recorded {
                         recorded.extend_from_slice(&buffer[..length]);
@@ -410,6 +460,80 @@ mod tests {
         let mut seen = [0; 10];
         person.read_exact(&mut seen).unwrap();
         assert_eq!(&seen, b"\x1b[1monetwo");
+    }
+
+    #[test]
+    fn what_changes_more_than_the_screen_is_not_shown_in_the_foreground_either() {
+        let ((mut person, caller), (agent, inside)) = (terminal(), terminal());
+        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd(), caller: Identity::own() };
+        let relay = Relay::new(agent.into(), ends).unwrap();
+        let output = b"\x1b[1mone\x1b]7;file:///a\x07\x1b[?1003h\x1b[?25htwo";
+        File::from(inside).write_all(output).unwrap();
+        relay.finish(Duration::from_secs(10)).unwrap();
+        // The mouse is switched off again.
+        let mut seen = [0; 32];
+        person.read_exact(&mut seen).unwrap();
+        assert_eq!(&seen, b"\x1b[1mone\x1b[?1003h\x1b[?25htwo\x1b[?1003l");
+    }
+
+    #[test]
+    fn somebody_who_listens_gets_every_byte() {
+        let ((_person, caller), (agent, inside)) = (terminal(), terminal());
+        let ends = Ends { input: None, output: caller.as_fd(), caller: Identity::own() };
+        let mut relay = Relay::new(agent.into(), ends).unwrap().listening();
+        let output = b"one\x1b]7;file:///a\x07\x1b[6ntwo";
+        File::from(inside).write_all(output).unwrap();
+        relay.on_ready(RelaySource::Master, PollFlags::IN).unwrap();
+        assert_eq!(relay.output(), output);
+    }
+
+    /// Returns whether an answer is left to whoever reads next, which comes so long after the agent has asked, and ended.
+    fn is_left(question: &'static [u8], answers: &'static [(u64, &'static [u8])]) -> bool {
+        let ((mut person, caller), (agent, inside)) = (terminal(), terminal());
+        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd(), caller: Identity::own() };
+        let relay = Relay::new(agent.into(), ends).unwrap();
+        File::from(inside).write_all(question).unwrap();
+        let terminal = std::thread::spawn(move || {
+            let mut seen = vec![0; question.len()];
+            person.read_exact(&mut seen).unwrap();
+            for (after, answer) in answers {
+                // A line of which the answer is so long on its way.
+                std::thread::sleep(Duration::from_millis(*after));
+                person.write_all(answer).unwrap();
+            }
+            person
+        });
+        relay.finish(Duration::from_secs(10)).unwrap();
+        let _person = terminal.join().unwrap();
+        is_typed(&caller)
+    }
+
+    #[test]
+    fn an_answer_over_a_slow_line_is_waited_for() {
+        assert!(!is_left(b"\x1b[6n", &[(500, b"\x1b[1;1R")]));
+        // The control.
+        assert!(is_left(b"\x1b[1m", &[(500, b"x")]));
+    }
+
+    #[test]
+    fn where_two_questions_are_open_the_answer_to_one_is_not_the_end() {
+        let ((_person, caller), (agent, _inside)) = (terminal(), terminal());
+        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd(), caller: Identity::own() };
+        let mut relay = Relay::new(agent.into(), ends).unwrap();
+        let overlaps = |relay: &Relay| relay.asked.unwrap().overlaps;
+        relay.note_question();
+        assert!(!overlaps(&relay));
+        relay.note_question();
+        assert!(overlaps(&relay));
+        let earlier = |relay: &mut Relay, heard| {
+            let at = Instant::now().checked_sub(ANSWERING / 2).unwrap();
+            relay.asked = Some(Asked { at, heard, overlaps: false });
+            relay.note_question();
+        };
+        earlier(&mut relay, true);
+        assert!(!overlaps(&relay));
+        earlier(&mut relay, false);
+        assert!(overlaps(&relay));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use confine::protocol::Attachment;
 use policy::text::json_bytes::base64;
 use sandbox::host::acting::ActingAs;
-use sandbox::host::terminal::Queries;
+use sandbox::host::terminal::{Answers, ScreenFilter};
 use sandbox::session::staying::logs::{LogReader, Logged, LoggedStream};
 use sandbox::state::sandboxes::Phase;
 use serde_json::json;
@@ -54,6 +54,7 @@ pub(crate) fn logs(ui: &Ui, context: &Context, args: &LogsArgs) -> Result<ExitCo
         let Some(found) = found else { break };
         sandbox = found;
     }
+    screens.reset(ui)?;
     Ok(ExitCode::Success)
 }
 
@@ -132,21 +133,35 @@ fn print(
 
 /// The streams that are terminals.
 struct Screens {
-    stdout: Option<Queries>,
-    stderr: Option<Queries>,
+    stdout: Option<ScreenFilter>,
+    stderr: Option<ScreenFilter>,
 }
 
 impl Screens {
     fn find() -> Self {
-        let screen = |is_terminal: bool| is_terminal.then(Queries::default);
-        Self { stdout: screen(io::stdout().is_terminal()), stderr: screen(io::stderr().is_terminal()) }
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        Self {
+            stdout: stdout.is_terminal().then(|| ScreenFilter::of(&stdout)),
+            stderr: stderr.is_terminal().then(|| ScreenFilter::of(&stderr)),
+        }
+    }
+
+    /// Switches off what was shown and left on.
+    fn reset(&mut self, ui: &Ui) -> Result<(), CommandError> {
+        if let Some(filter) = &mut self.stdout {
+            ui.raw(&filter.take_resets())?;
+        }
+        if let Some(filter) = &mut self.stderr {
+            drop(io::stderr().lock().write_all(&filter.take_resets()));
+        }
+        Ok(())
     }
 }
 
-/// Leaves out what a terminal would answer: whoever reads from it next would take that for typed.
-fn shown(screen: Option<&mut Queries>, bytes: Vec<u8>) -> Vec<u8> {
+/// Leaves out what is not for the screen, and what a terminal would answer: whoever reads from it next would take that for typed.
+fn shown(screen: Option<&mut ScreenFilter>, bytes: Vec<u8>) -> Vec<u8> {
     match screen {
-        Some(queries) => queries.leave_out(&bytes),
+        Some(filter) => filter.show(&bytes, Answers::Unread),
         None => bytes,
     }
 }

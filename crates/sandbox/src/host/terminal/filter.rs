@@ -1,0 +1,479 @@
+//! What of an agent's output a terminal gets to see: nothing that changes more than the screen, and nothing that the terminal answers
+//! where nobody reads the answers.
+//!
+//! Terminals do not agree on what a sequence is. So each is withheld until it is over, and passed on only if all of them read it alike.
+
+use std::os::fd::AsFd;
+
+use rustix::termios::InputModes;
+
+use super::modes::Modes;
+use super::sequence::{BEL, ESC, LEAD, Meaning, is_palette, meaning};
+
+/// How much of a sequence is looked at. A longer one, such as a very large picture, is left out.
+const LONGEST: usize = 16 << 20;
+
+/// Whether somebody reads what the terminal answers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Answers {
+    /// The agent does.
+    Read,
+    /// Nobody does: whoever reads from the terminal next takes them for typed.
+    Unread,
+}
+
+/// Leaves out of what is shown whatever is not for the screen, wherever the pieces are cut.
+#[derive(Clone, Debug, Default)]
+pub struct ScreenFilter {
+    at: Place,
+    /// The sequence or character that has begun.
+    begun: Vec<u8>,
+    /// Whether something was shown that asks.
+    asked: bool,
+    modes: Modes,
+    charset: Charset,
+}
+
+/// What the terminal reads.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Charset {
+    #[default]
+    Utf8,
+    /// ISO 8859 or another of single bytes, in which 0x80 to 0x9F are control characters.
+    Bytes,
+}
+
+/// Where in a text a terminal is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Place {
+    /// Plain text.
+    #[default]
+    Text,
+    /// In a character of UTF-8, of which so many bytes are missing.
+    Character(u8),
+    /// After the first byte of a control character in UTF-8 (U+0080 to U+009F), or of another character.
+    Lead,
+    /// After ESC, and bytes that choose what follows.
+    Escape,
+    /// In a control sequence (CSI).
+    Control,
+    /// In a string for the terminal (DCS, OSC, APC, PM, SOS).
+    String,
+    /// The same after ESC, which ends it.
+    StringEscape,
+    /// The same after the first byte of a control character in UTF-8.
+    StringLead,
+}
+
+/// What becomes of a byte.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Step {
+    /// It is shown, whatever has begun.
+    Show,
+    /// The same, and the terminal answers it.
+    Ask,
+    /// Nobody gets it: terminals ignore it there, or do not agree on it.
+    Drop,
+    /// It belongs to what has begun.
+    Take,
+    /// It ends that.
+    End,
+    /// It ends that without effect, and is looked at again.
+    Abort,
+}
+
+impl ScreenFilter {
+    /// Makes one for a terminal.
+    pub fn of(terminal: impl AsFd) -> Self {
+        let modes = rustix::termios::tcgetattr(terminal).map(|modes| modes.input_modes);
+        let is_utf8 = modes.is_ok_and(|modes| modes.contains(InputModes::IUTF8));
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .into_iter()
+            .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+        Self { charset: Charset::of(is_utf8, locale.as_deref()), ..Self::default() }
+    }
+
+    /// Reads on, and returns what is shown.
+    pub fn show(&mut self, output: &[u8], answers: Answers) -> Vec<u8> {
+        let mut shown = Vec::with_capacity(output.len());
+        for &byte in output {
+            if self.charset == Charset::Utf8 || !is_control(byte) {
+                self.read(byte, answers, &mut shown);
+            }
+        }
+        shown
+    }
+
+    /// Returns whether something was shown since the last call that the terminal answers.
+    pub(crate) fn take_asked(&mut self) -> bool {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Returns what switches off again whatever has the terminal type more than what is typed, and was switched on and shown.
+    pub fn take_resets(&mut self) -> Vec<u8> {
+        self.modes.take_resets()
+    }
+
+    fn read(&mut self, byte: u8, answers: Answers, shown: &mut Vec<u8>) {
+        loop {
+            let before = self.at;
+            let (next, step) = before.after(byte);
+            self.at = next;
+            match step {
+                Step::Show => shown.push(byte),
+                Step::Ask => self.ask(&[byte], answers, shown),
+                Step::Drop => {}
+                Step::Take => {
+                    self.begin(byte);
+                    if next == Place::String && self.begun.strip_prefix(b"\x1b]").is_some_and(is_palette) {
+                        self.at = Place::Text;
+                        self.end(answers, shown);
+                    }
+                }
+                Step::End => {
+                    self.begin(byte);
+                    self.end(answers, shown);
+                }
+                Step::Abort => {
+                    let begun = std::mem::take(&mut self.begun);
+                    match before {
+                        Place::Character(_) | Place::Lead => shown.extend(without_controls(&begun)),
+                        _ => {}
+                    }
+                    match next {
+                        Place::Escape => self.begin(ESC),
+                        Place::Lead => self.begin(LEAD),
+                        _ => {}
+                    }
+                    continue;
+                }
+            }
+            return;
+        }
+    }
+
+    fn begin(&mut self, byte: u8) {
+        if self.begun.len() < LONGEST {
+            self.begun.push(byte);
+        }
+    }
+
+    fn end(&mut self, answers: Answers, shown: &mut Vec<u8>) {
+        let begun = std::mem::take(&mut self.begun);
+        if begun.len() == LONGEST {
+            return;
+        }
+        if begun[0] > LEAD && std::str::from_utf8(&begun).is_err() {
+            shown.extend(without_controls(&begun));
+            return;
+        }
+        match meaning(&begun) {
+            Meaning::Silent => {
+                self.modes.note(&begun);
+                shown.extend_from_slice(&begun);
+            }
+            Meaning::Asks => self.ask(&begun, answers, shown),
+            Meaning::Steers => {}
+        }
+    }
+
+    fn ask(&mut self, sequence: &[u8], answers: Answers, shown: &mut Vec<u8>) {
+        if answers == Answers::Read {
+            self.asked = true;
+            self.modes.note(sequence);
+            shown.extend_from_slice(sequence);
+        }
+    }
+}
+
+impl Charset {
+    /// Returns that of a terminal: as the terminal says, or else the locale.
+    fn of(is_utf8: bool, locale: Option<&str>) -> Self {
+        let names_utf8 = |locale: &str| {
+            let locale = locale.to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        };
+        if is_utf8 || locale.is_none_or(names_utf8) { Self::Utf8 } else { Self::Bytes }
+    }
+}
+
+const ENQ: u8 = 0x05;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+const DEL: u8 = 0x7f;
+
+/// Returns whether a byte by itself is a control character of ISO 8859.
+fn is_control(byte: u8) -> bool {
+    (0x80..=0x9f).contains(&byte)
+}
+
+/// Returns what is no control character of what is no character.
+fn without_controls(bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    bytes.iter().copied().filter(|byte| !is_control(*byte))
+}
+
+impl Place {
+    /// Returns where the terminal is after a byte, and what becomes of that.
+    #[expect(clippy::match_same_arms, reason = "a table, one place after the other")]
+    fn after(self, byte: u8) -> (Self, Step) {
+        match (self, byte) {
+            (Self::Text, ESC) => (Self::Escape, Step::Take),
+            (Self::Text, LEAD) => (Self::Lead, Step::Take),
+            (Self::Text, 0xc3..=0xdf) => (Self::Character(1), Step::Take),
+            (Self::Text, 0xe0..=0xef) => (Self::Character(2), Step::Take),
+            (Self::Text, 0xf0..=0xf4) => (Self::Character(3), Step::Take),
+            // The answerback.
+            (Self::Text | Self::Escape | Self::Control, ENQ) => (self, Step::Ask),
+            (Self::Text, 0x80..=0x9f) => (Self::Text, Step::Drop),
+            (Self::Text, _) => (Self::Text, Step::Show),
+
+            (Self::Character(1), 0x80..=0xbf) => (Self::Text, Step::End),
+            (Self::Character(left), 0x80..=0xbf) => (Self::Character(left - 1), Step::Take),
+            (Self::Character(_), _) => (Self::Text, Step::Abort),
+
+            (Self::Lead, 0x9b) => (Self::Control, Step::Take),
+            (Self::Lead, 0x90 | 0x98 | 0x9d | 0x9e | 0x9f) => (Self::String, Step::Take),
+            (Self::Lead, 0x80..=0xbf) => (Self::Text, Step::End),
+            (Self::Lead, _) => (Self::Text, Step::Abort),
+
+            (Self::String | Self::StringEscape | Self::StringLead, CAN | SUB) => (Self::Text, Step::Abort),
+            (Self::String | Self::StringLead, BEL) => (Self::Text, Step::End),
+            (Self::String | Self::StringLead, ESC) => (Self::StringEscape, Step::Take),
+            (Self::String | Self::StringLead, LEAD) => (Self::StringLead, Step::Take),
+            (Self::StringLead, 0x9c) | (Self::StringEscape, b'\\') => (Self::Text, Step::End),
+            // Another sequence ends it, too, and has begun already.
+            (Self::StringEscape, _) => (Self::Escape, Step::Abort),
+            (Self::StringLead, 0x80..=0x9f) => (Self::Lead, Step::Abort),
+            // Some answer it there, too.
+            (Self::String | Self::StringLead, ENQ) => (Self::String, Step::Drop),
+            (Self::String | Self::StringLead, _) => (Self::String, Step::Take),
+
+            (Self::Escape | Self::Control, CAN | SUB | ESC | 0x80..) => (Self::Text, Step::Abort),
+            // Terminals ignore these in a sequence, and obey other control characters at once.
+            (Self::Escape | Self::Control, 0 | DEL) => (self, Step::Drop),
+            (Self::Escape | Self::Control, 0..0x20) => (self, Step::Show),
+            (Self::Escape, b'[') => (Self::Control, Step::Take),
+            (Self::Escape, b'P' | b'X' | b']' | b'^' | b'_') => (Self::String, Step::Take),
+            (Self::Escape, b' '..=b'/') | (Self::Control, b' '..=b'?') => (self, Step::Take),
+            (Self::Escape | Self::Control, _) => (Self::Text, Step::End),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each terminal that knows it answers.
+    const QUESTIONS: &[&str] = &[
+        "\x1b[c", "\x1b[>0c", "\x1b[=c", "\x1b[6n", "\x1b[?6n", "\x1b[5n", "\x1b[21t", "\x1b[14;2t",
+        "\x1b[t", "\x1b[?2026$p", "\x1b[20$p", "\x1b[?u", "\x1bZ", "\x05", "\x1b[x", "\x1b[>q", "\x1b[?4m",
+        "\x1b[1$w", "\x1b[1;1;1;1;1;1*y", "\x1b[\"v", "\x1b['|", "\x1b[#R", "\x1b[#|", "\x1b[?2;1S",
+        "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\", "\u{9b}6n", "\u{9a}", "\u{90}$qm\u{9c}", "\u{9d}11;?\u{9c}",
+        "\x1b]11;?\x07", "\x1b]11;?\x1b\\", "\x1b]60\x07", "\x1b]1337;ReportCellSize\x07",
+        "\x1b_Gi=1,a=q;AAAA\x1b\\", "\x1b]4;1;?\x07",
+        // The focus, the size, the colours and the mouse, also as they were saved.
+        "\x1b[?1004h", "\x1b[?2048h", "\x1b[?2031h", "\x1b[?996n", "\x1b[?1003h", "\x1b[?25;1004h",
+        "\x1b[?1004r", "\x1b[?9999h", "\x1b%G", "\x1b G",
+        // Other control characters are obeyed or ignored within.
+        "\x1b\0[6n", "\x1b[\x7f6n", "\x1b\x7f[6n",
+    ];
+
+    /// What changes more than the screen.
+    const STEERING: &[&str] = &[
+        "\x1b]7;file://host/workspace/a\x07", "\x1b]7;file://host/a\x1b\\", "\u{9d}7;file://host/a\u{9c}",
+        "\x1b]007;file://host/a\x07", "\x1b]9;9;/a\x07", "\x1b]9;09;/a\x07", "\x1b]9;7;calc\x07",
+        "\x1b]1337;CurrentDir=/a\x07", "\x1b]1337;RemoteHost=a@b\x07", "\x1b]1337;SetUserVar=a=Yg==\x07",
+        "\x1b]1337;File=name=YQ==:AAAA\x07", "\x1b]1337;Copy=:AAAA\x07", "\x1b]633;P;Cwd=/a\x07",
+        "\x1b]633;E;rm\x07", "\x1b]52;c;dGV4dA==\x07", "\x1b]52;c;?\x07", "\x1b]133;C;cmdline=rm\x07",
+        "\x1b]133;C;k=s;cmdline_url=rm\x07", "\x1b]6;file:///a\x07", "\x1b]46;/a\x07", "\x1b]51;A/a\x07",
+        "\x1b]50;Command=sh\x07", "\x1b]777;preexec;a\x07", "\x1b]3008;start=a;cwd=/a\x07",
+        "\x1b]l title\x1b\\", "\x1b]+0;title\x07", "\x1b]4294967296;title\x07", "\x1b]\x07",
+        "\x1bP0;1|17/746f7563680a\x1b\\", "\x1bPtmux;a\x1b\\", "\x1bP1000p\x1b\\", "\x1bP@kitty-cmd{}\x1b\\",
+        "\u{90}0;1|17/41\u{9c}", "\x1b_title\x1b\\", "\x1b^message\x1b\\", "\x1bXmessage\x1b\\",
+        "\x1b_Gt=f,a=q;L2E=\x1b\\", "\x1b[5i", "\x1b[?5i", "\x1b[?38h", "\x1b%@", "\x1b%/G",
+        // The Linux console reads CSI in the middle of a character of a title.
+        "\x1b]0;\u{96db}6n\x07",
+    ];
+
+    /// What programs show that nobody answers.
+    const SHOWN: &[&str] = &[
+        "text?",
+        "é \u{a0} 雛 \u{85} 😀",
+        "\x1b[1;31mred\x1b[0m",
+        "\x1b]0;title?\x07",
+        "\x1b]2;✳ title\x1b\\",
+        "\x1b[?2004h",
+        "\x1b[?1004l",
+        "\x1b[2J\x1b[H",
+        "c n t",
+        "\x1b[u",
+        "\x1b[s",
+        "\x1b[3S",
+        "\x1b[!p",
+        "\x1b[22;0;0t",
+        "\x1b[>1u",
+        "\x1b[<u",
+        "\x1b[4 q",
+        "\x1b[1;1;5;5$x",
+        "\x1b(B\x1b)0",
+        "\x1b7\x1b8",
+        "\x1b=",
+        "\x1b>",
+        "\x1bM",
+        "\x1bc",
+        "\x1b#8",
+        "\x1b]8;;https://example.org/?a=b\x1b\\link\x1b]8;;\x1b\\",
+        "\x1b]4;1;#ffffff\x07\x1b]10;red\x07\x1b]11;red\x1b\\",
+        "\x1b]133;A\x07",
+        "\x1b]133;D;0\x07",
+        "\x1b]9;4;1;50\x07",
+        "\x1b]9;3 tests passed\x07",
+        "\x1b]777;notify;title;text\x07",
+        "\x1bPq#0;2;0;0;0#0~~@@\x1b\\",
+        "\x1b[38:2::1:2:3m",
+        "\x1b[?25l",
+        "\x1b[?1049h\x1b[?1006h",
+        "\x1b[>4;2m",
+        "\r\n\t\x08\x07",
+        "\x1b]1337;File=inline=1:AAAA\x07",
+        "\x1b]R\x1b]P0123abctext",
+    ];
+
+    /// Returns what is shown of an output, wherever it is cut, and whether it asks.
+    fn shown(output: &[u8], answers: Answers) -> (Vec<u8>, bool) {
+        let mut filter = ScreenFilter::default();
+        let whole = filter.show(output, answers);
+        let mut other = ScreenFilter::default();
+        let pieces: Vec<u8> = output.iter().flat_map(|byte| other.show(&[*byte], answers)).collect();
+        assert_eq!(whole, pieces, "{output:?}");
+        let asked = filter.take_asked();
+        assert_eq!(asked, other.take_asked(), "{output:?}");
+        (whole, asked)
+    }
+
+    fn left(output: &[u8]) -> String {
+        String::from_utf8(shown(output, Answers::Unread).0).unwrap()
+    }
+
+    #[test]
+    fn questions_are_noticed_and_left_out_where_nobody_reads_the_answers() {
+        for question in QUESTIONS {
+            let (seen, asked) = shown(question.as_bytes(), Answers::Read);
+            // Whatever is obeyed in the middle of a sequence or ignored there.
+            let ignored = |byte: &u8| !matches!(byte, 0 | 0x7f);
+            assert!(seen.iter().eq(question.as_bytes().iter().filter(|byte| ignored(byte))), "{question:?}");
+            assert!(asked, "{question:?}");
+            let output = format!("before {question}\x1b[1mafter");
+            assert_eq!(left(output.as_bytes()), "before \x1b[1mafter", "{question:?}");
+        }
+    }
+
+    #[test]
+    fn what_changes_more_than_the_screen_is_left_out() {
+        for steering in STEERING {
+            let output = format!("before {steering}\x1b[1mafter");
+            for answers in [Answers::Read, Answers::Unread] {
+                let expected = (b"before \x1b[1mafter".to_vec(), false);
+                assert_eq!(shown(output.as_bytes(), answers), expected, "{steering:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_else_is_shown_stays() {
+        for output in SHOWN {
+            let output = format!("{output}after");
+            assert_eq!(left(output.as_bytes()), output);
+            assert_eq!(shown(output.as_bytes(), Answers::Read), (output.clone().into_bytes(), false));
+        }
+    }
+
+    #[test]
+    fn no_piece_of_a_sequence_makes_another_one() {
+        for (output, rest) in [
+            ("\x1b\x05x", "\x1bx"),
+            ("\x1b[\x051m", "\x1b[1m"),
+            ("\x1b[\r6nx", "\rx"),
+            ("\x1b[6\n nx", "\nx"),
+            ("\x1b]\x18\u{9b}6n\x07", "\x18\x07"),
+            ("\x1b]0;a\x1a\x1b[6nb", "\x1ab"),
+            ("\x1b\x1b[6n\x1b[K", "\x1b[K"),
+            ("\x1b[\x1b[6n", ""),
+            ("\x1b[\u{a0}6n", "\u{a0}6n"),
+            ("\x1b]0;a\x1b[6nb", "b"),
+            ("\x1bPtmux;\x1b\x1b]7;file:///a\x07\x1b\\", "\x1b\\"),
+            // Some terminals leave a string at any control character of 0x80 to 0x9F, others at none.
+            ("\x1b]0;a\u{9b}6n\x07b", "\x07b"),
+            ("\x1b]8;;a\u{90}$qm\u{9c}b", "b"),
+            ("\x1bPq#0\u{9b}6n\x1b\\b", "\x1b\\b"),
+            ("\x1b]0;a\u{9d}7;file:///a\x07b", "b"),
+            ("\x1b]0;a\u{85}b\x07c", "\u{85}b\x07c"),
+        ] {
+            assert_eq!(left(output.as_bytes()), rest, "{output:?}");
+        }
+    }
+
+    #[test]
+    fn a_control_character_of_one_byte_is_shown_only_in_a_character() {
+        for (output, rest) in [
+            (&b"\x9b6n"[..], &b"6n"[..]),
+            (b"\x90$qm\x9c", b"$qm"),
+            (b"\xe9\x9b6n", b"\xe96n"),
+            (b"\xe9\x9b\x9b6n", b"\xe9\x9b\x9b6n"),
+            // Longer than it has to be: U+009B, and ESC.
+            (b"\xe0\x82\x9b6n", b"\xe06n"),
+            (b"\xc1\x9b\xc0\x9b[6n", b"\xc1\xc0[6n"),
+            (b"\xf0\x80\x82\x9b6n", b"\xf06n"),
+            (b"\xf4\x90\x80\x80", b"\xf4"),
+            (b"caf\xe9 \xc2 \xfc", b"caf\xe9 \xc2 \xfc"),
+            (b"\x1b]0;a\x9cb\x07c", b"c"),
+            (b"\x1b]0;caf\xe9\x07c", b"\x1b]0;caf\xe9\x07c"),
+        ] {
+            assert_eq!(shown(output, Answers::Unread).0, rest, "{output:?}");
+            assert_eq!(shown(output, Answers::Read), (rest.to_vec(), false), "{output:?}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_of_single_bytes_gets_no_control_character_in_a_character_either() {
+        let mut filter = ScreenFilter { charset: Charset::Bytes, ..ScreenFilter::default() };
+        assert_eq!(filter.show("雛6n\u{9b}6né".as_bytes(), Answers::Read), b"\xe96n\xc26n\xc3\xa9");
+        for (is_utf8, locale, charset) in [
+            (true, Some("C"), Charset::Utf8),
+            (false, None, Charset::Utf8),
+            (false, Some("de_DE.UTF-8"), Charset::Utf8),
+            (false, Some("C.utf8"), Charset::Utf8),
+            (false, Some("C"), Charset::Bytes),
+            (false, Some("de_DE.ISO-8859-1"), Charset::Bytes),
+        ] {
+            assert_eq!(Charset::of(is_utf8, locale), charset, "{is_utf8} {locale:?}");
+        }
+    }
+
+    #[test]
+    fn a_sequence_may_come_in_pieces_and_between_both_kinds_of_reading() {
+        let mut filter = ScreenFilter::default();
+        assert_eq!(filter.show(b"x\x1b[", Answers::Read), b"x");
+        assert_eq!(filter.show(b"1", Answers::Unread), b"");
+        assert_eq!(filter.show(b"m", Answers::Read), b"\x1b[1m");
+        assert_eq!(filter.show(b"\x1b[6", Answers::Read), b"");
+        assert_eq!(filter.show(b"ny", Answers::Unread), b"y");
+        assert!(!filter.take_asked());
+    }
+
+    #[test]
+    fn only_what_was_shown_is_switched_off() {
+        let mut filter = ScreenFilter::default();
+        filter.show(b"\x1b[?1003h\x1b[?2004h", Answers::Unread);
+        assert_eq!(filter.take_resets(), b"\x1b[?2004l");
+        filter.show(b"\x1b[?1003h", Answers::Read);
+        assert_eq!(filter.take_resets(), b"\x1b[?1003l");
+    }
+
+    #[test]
+    fn a_sequence_has_an_end() {
+        let picture = format!("\x1b]1337;File=inline=1:{}\x07after", "A".repeat(LONGEST));
+        assert_eq!(ScreenFilter::default().show(picture.as_bytes(), Answers::Read), b"after");
+    }
+}

@@ -1,0 +1,257 @@
+//! What a whole control sequence of a terminal does: ECMA-48, the control sequences of xterm, and those of others that programs use.
+
+/// What a terminal does about a sequence.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Meaning {
+    /// It changes the screen, or nothing.
+    Silent,
+    /// The terminal answers as if somebody had typed it, or may: what is not known here to be answered by nobody counts.
+    Asks,
+    /// It changes what is beyond the screen: the directory of the next tab, the clipboard, the keys, the printer, a program of the terminal's
+    /// own. What is not known here to stay on the screen counts.
+    Steers,
+}
+
+pub(super) const BEL: u8 = 0x07;
+pub(super) const ESC: u8 = 0x1b;
+/// The first byte of U+0080 to U+00BF.
+pub(super) const LEAD: u8 = 0xc2;
+
+/// Private modes for which no terminal types anything by itself. The others report the mouse, the focus, the size or the colours.
+const SILENT_MODES: &[std::ops::RangeInclusive<u32>] = &[
+    1..=8,
+    10..=10,
+    12..=14,
+    18..=19,
+    25..=25,
+    30..=30,
+    40..=47,
+    66..=69,
+    80..=80,
+    95..=95,
+    1005..=1007,
+    1010..=1011,
+    1014..=1016,
+    1034..=1070,
+    2004..=2006,
+    2026..=2027,
+    8452..=8452,
+];
+
+/// Opens a window of another kind, which reads other sequences (xterm's Tektronix).
+const TEKTRONIX: u32 = 38;
+
+/// Returns what a terminal does about a whole sequence.
+pub(super) fn meaning(sequence: &[u8]) -> Meaning {
+    // U+0090 and its like stand for ESC and a letter.
+    let (kind, rest) = match sequence {
+        [ESC, kind, rest @ ..] => (*kind, rest),
+        [LEAD, control @ 0x80..=0x9f, rest @ ..] => (control - 0x40, rest),
+        // Another character.
+        _ => return Meaning::Silent,
+    };
+    match kind {
+        b'[' => control(rest),
+        b']' | b'P' | b'_' if is_read_otherwise(rest) => Meaning::Steers,
+        b']' => command(until_end(rest)),
+        b'P' => device_control(until_end(rest)),
+        b'_' => application_command(rest),
+        // DECID. And 8-bit controls would be another language, as UTF-8 may be.
+        b'Z' => Meaning::Asks,
+        b' ' | b'%' if rest == b"G" => Meaning::Asks,
+        // Messages of screen, and what is for others. The end of UTF-8.
+        b'X' | b'^' | b'%' => Meaning::Steers,
+        _ => Meaning::Silent,
+    }
+}
+
+/// Returns whether some terminals find another sequence in a string: the Linux console reads CSI in the middle of a character, and
+/// others the control characters of ISO 8859 where there is no character.
+fn is_read_otherwise(string: &[u8]) -> bool {
+    let has_controls = || string.iter().any(|byte| (0x80..=0x9f).contains(byte));
+    string.contains(&0x9b) || std::str::from_utf8(string).is_err() && has_controls()
+}
+
+/// The parts of a control sequence, without its beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Control<'a> {
+    pub(super) private: Option<u8>,
+    numbers: &'a [u8],
+    between: &'a [u8],
+    pub(super) last: u8,
+}
+
+impl<'a> Control<'a> {
+    /// Parses one, of a whole sequence.
+    pub(super) fn of(sequence: &'a [u8]) -> Option<Self> {
+        match sequence {
+            [ESC, b'[', rest @ ..] | [LEAD, 0x9b, rest @ ..] => Self::parse(rest),
+            _ => None,
+        }
+    }
+
+    fn parse(rest: &'a [u8]) -> Option<Self> {
+        let (last, before) = rest.split_last()?;
+        let at = before.iter().position(|byte| (b' '..=b'/').contains(byte)).unwrap_or(before.len());
+        let (parameters, between) = before.split_at(at);
+        let (private, numbers) = match parameters {
+            [private @ b'<'..=b'?', numbers @ ..] => (Some(*private), numbers),
+            numbers => (None, numbers),
+        };
+        Some(Self { private, numbers, between, last: *last })
+    }
+
+    /// Lists its parameters; `None` for what is no number.
+    pub(super) fn numbers(self) -> impl Iterator<Item = Option<u32>> + 'a {
+        self.numbers.split(|byte| matches!(byte, b';' | b':')).map(number)
+    }
+
+    /// Returns whether nothing stands between the parameters and the last byte.
+    pub(super) fn is_plain(self) -> bool {
+        self.between.is_empty()
+    }
+}
+
+/// Returns what a control sequence does, without its beginning.
+fn control(sequence: &[u8]) -> Meaning {
+    let Some(control) = Control::parse(sequence) else { return Meaning::Asks };
+    let has = |wanted| control.numbers().any(|mode| mode == Some(wanted));
+    match (control.private, control.between, control.last) {
+        // The printer.
+        (_, b"", b'i') => Meaning::Steers,
+        (Some(b'?'), b"", b'h' | b'r') if has(TEKTRONIX) => Meaning::Steers,
+        _ if is_silent(control) => Meaning::Silent,
+        _ => Meaning::Asks,
+    }
+}
+
+/// Returns whether nobody answers a control sequence.
+fn is_silent(control: Control<'_>) -> bool {
+    let first = || control.numbers().next().flatten();
+    match (control.private, control.between, control.last) {
+        // Reports on the window and its titles.
+        (None, b"", b't') => first().is_some_and(|operation| !(11..=21).contains(&operation)),
+        // All others without anything that asks for attributes, states and parameters, or prints.
+        (None, b"", last) => {
+            matches!(last, b'@'..=b'M' | b'P' | b'S' | b'T' | b'X' | b'Z' | b'`' | b'a' | b'b' | b'd'..=b'h' | b'l' | b'm' | b'q'..=b's' | b'u')
+        }
+        (Some(b'?'), b"", b'h' | b'r') => {
+            let is_silent = |mode: &u32| SILENT_MODES.iter().any(|modes| modes.contains(mode));
+            control.numbers().all(|mode| mode.as_ref().is_some_and(is_silent))
+        }
+        (Some(b'?'), b"", last) => matches!(last, b'l' | b'J' | b'K' | b's'),
+        (Some(b'>'), b"", last) => matches!(last, b'm' | b'n' | b'p' | b's' | b't' | b'u'),
+        (Some(b'<' | b'='), b"", last) => last == b'u',
+        // Rectangles, pages and scrolling; the cursor; resets; protection; colours on a stack.
+        (None, b"$", last) => matches!(last, b'r' | b't' | b'v' | b'x' | b'z' | b'{' | b'|' | b'}' | b'~'),
+        (None, b" ", last) => matches!(last, b'@' | b'A' | b'q' | b't' | b'u'),
+        (None, b"!", last) => last == b'p',
+        (None, b"\"", last) => matches!(last, b'p' | b'q'),
+        (None, b"*", last) => matches!(last, b'x' | b'|'),
+        (None, b"#", last) => matches!(last, b'p' | b'q' | b'{' | b'}' | b'P' | b'Q'),
+        _ => false,
+    }
+}
+
+/// Returns what a command to the operating system (OSC) does.
+fn command(text: &[u8]) -> Meaning {
+    if is_palette(text) {
+        return Meaning::Silent;
+    }
+    let (first, text) = first_field(text, b';');
+    let Some(command) = number(first) else { return Meaning::Steers };
+    let asks = |asks: bool| if asks { Meaning::Asks } else { Meaning::Silent };
+    let steers = |steers: bool| if steers { Meaning::Steers } else { Meaning::Silent };
+    match command {
+        // Titles, links, sizes of text, colours on a stack; a question mark in them is one.
+        0..=2 | 8 | 66 | 30001 | 30101 => Meaning::Silent,
+        // Colours and the shape of the pointer, for which a question mark asks.
+        4 | 5 | 10..=19 | 21 | 22 | 104 | 105 | 106 | 110..=119 => asks(text.contains(&b'?')),
+        // A notification, or the progress. What else begins with a number is of ConEmu, and names directories and programs.
+        9 => {
+            let first = first_field(text, b';').0;
+            steers(first != b"4" && !first.is_empty() && first.iter().all(u8::is_ascii_digit))
+        }
+        777 => steers(!text.starts_with(b"notify;")),
+        99 | 60 | 61 => Meaning::Asks,
+        // Where a prompt and what a command prints begins and ends; not which command it is.
+        133 => steers(text.split(|byte| *byte == b';').any(|field| field.starts_with(b"cmdline"))),
+        50 if text.starts_with(b"?") => Meaning::Asks,
+        50 => steers(!text.starts_with(b"CursorShape=")),
+        1337 => of_iterm(text),
+        // The directory (7, 633, 3008), a document (6), properties (3), a log (46), Emacs and Vim (51), the clipboard (52) …
+        _ => Meaning::Steers,
+    }
+}
+
+/// Returns what a command of iTerm2 does.
+fn of_iterm(text: &[u8]) -> Meaning {
+    let (name, value) = first_field(text, b'=');
+    match name {
+        // What is not shown is stored.
+        b"File" | b"MultipartFile" => {
+            let mut arguments = first_field(value, b':').0.split(|byte| *byte == b';');
+            if arguments.any(|one| one == b"inline=1") { Meaning::Silent } else { Meaning::Steers }
+        }
+        b"FilePart"
+        | b"FileEnd"
+        | b"SetMark"
+        | b"CursorShape"
+        | b"ClearScrollback"
+        | b"HighlightCursorLine"
+        | b"UnicodeVersion" => Meaning::Silent,
+        b"ReportCellSize" | b"Capabilities" => Meaning::Asks,
+        _ => Meaning::Steers,
+    }
+}
+
+/// Returns what a string for the device (DCS) does: keys are programmed, multiplexers and other programs addressed in such, too.
+fn device_control(text: &[u8]) -> Meaning {
+    let begins = text.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';')).unwrap_or(text.len());
+    match &text[begins..] {
+        // A picture (sixel).
+        [b'q', ..] => Meaning::Silent,
+        // Updates at once.
+        b"=1s" | b"=2s" if begins == 0 => Meaning::Silent,
+        // Settings, and what the terminal can do.
+        [b'$' | b'+', b'q', ..] => Meaning::Asks,
+        _ => Meaning::Steers,
+    }
+}
+
+/// Returns what a command to a program (APC) does: one of kitty is a picture, unless that comes from a file.
+fn application_command(string: &[u8]) -> Meaning {
+    let Some(picture) = string.strip_prefix(b"G") else { return Meaning::Steers };
+    let mut settings = first_field(until_end(picture), b';').0.split(|byte| *byte == b',');
+    let is_from_elsewhere = |one: &[u8]| one.starts_with(b"t=") && one != b"t=d";
+    if settings.any(is_from_elsewhere) { Meaning::Steers } else { Meaning::Asks }
+}
+
+/// Returns whether a command is one of the Linux console, which has no end: colours as before, or a colour.
+pub(super) fn is_palette(text: &[u8]) -> bool {
+    match text {
+        b"R" => true,
+        [b'P', colour @ ..] => colour.len() == 7 && colour.iter().all(u8::is_ascii_hexdigit),
+        _ => false,
+    }
+}
+
+/// Returns a number of digits alone.
+fn number(text: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(text).ok()?;
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// Splits a text at the first of these.
+fn first_field(text: &[u8], separator: u8) -> (&[u8], &[u8]) {
+    match text.iter().position(|byte| *byte == separator) {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, b""),
+    }
+}
+
+/// Returns a string without what ends it.
+fn until_end(string: &[u8]) -> &[u8] {
+    let ends: [&[u8]; 3] = [&[BEL], &[ESC, b'\\'], &[LEAD, 0x9c]];
+    ends.iter().find_map(|end| string.strip_suffix(*end)).unwrap_or(string)
+}
