@@ -25,7 +25,7 @@ use crate::linger::linger;
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
 use crate::request::{Server, framing};
-use crate::route::is_called_steering;
+use crate::route::is_steering;
 use crate::serving::{ended, refused, server};
 
 /// Ends a connection to a host that rules allow for requests alone, or to which TLS is intercepted. What comes first must be for that
@@ -238,7 +238,7 @@ fn is_single<B>(request: &Request<B>, decided: bool) -> Result<(), Refusal> {
     let query = request.uri().query().unwrap_or_default().replace(';', "&");
     let names_method =
         || form_urlencoded::parse(query.as_bytes()).any(|(name, _)| credentials::is_method(&name));
-    if decided && (headers.keys().any(|name| is_called_steering(name.as_str())) || names_method()) {
+    if decided && (headers.keys().any(|name| is_steering(name.as_str())) || names_method()) {
         return Err(Refusal::Steered);
     }
     Ok(())

@@ -80,7 +80,7 @@ pub enum Refusal {
     #[error("requests are decided here one by one, and no other protocol follows: do without WebSocket")]
     Upgrade,
     #[error(
-        "rules decide about the method, the host and the path of this request, and a header or the query names others: do without `X-HTTP-Method-Override`, `X-Forwarded-…`, `X-Original-URL`, `_method` and the like"
+        "rules decide about the method, the host and the path of this request, and a header or the query names others: do without `X-HTTP-Method-Override`, `X-Forwarded-…`, `X-Original-URL`, `X-Amz-Copy-Source`, `_method` and the like, and without names of headers that have more than letters, digits and hyphens"
     )]
     Steered,
 }

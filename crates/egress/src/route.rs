@@ -40,13 +40,19 @@ pub struct Allowed {
     pub path: String,
 }
 
-/// Headers by which some servers do something else than what the request says.
-const STEERING: [&str; 18] = [
-    "base-url", "destination", "forwarded", "http-method", "request-uri", "x-envoy-original-path", "x-host",
-    "x-http-destinationurl", "x-http-method", "x-http-method-override", "x-method", "x-method-override",
-    "x-original-host", "x-original-method", "x-original-uri", "x-original-url", "x-rewrite-url",
-    "x-tunneled-method",
+/// Headers by which some servers do something else than what the request says: those of proxies, variables of CGI (gunicorn), those of
+/// frameworks (Next.js), and of stores, for which they name what is copied, joined or led to (`OpenStack` Swift).
+const STEERING: [&str; 32] = [
+    "base-url", "destination", "forwarded", "http-method", "path-info", "path-translated", "request-method",
+    "request-uri", "script-name", "x-copy-from", "x-envoy-original-path", "x-host", "x-http-destinationurl",
+    "x-http-method", "x-http-method-override", "x-http-path-override", "x-invoke-path", "x-matched-path",
+    "x-method", "x-method-override", "x-middleware-rewrite", "x-middleware-subrequest", "x-object-manifest",
+    "x-original-host", "x-original-method", "x-original-path", "x-original-uri", "x-original-url",
+    "x-rewrite-url", "x-script-name", "x-symlink-target", "x-tunneled-method",
 ];
+
+/// How those of other stores end (`x-amz-copy-source`, `x-goog-copy-source`, `x-ms-copy-source`, `x-ms-rename-source`).
+const STEERING_ENDS: [&str; 2] = ["-copy-source", "-rename-source"];
 
 impl Route {
     /// Makes one that lets nothing pass yet.
@@ -158,13 +164,10 @@ impl Route {
 /// Returns whether a server may take a header for something else than it is called: for one with `-` in place of other characters, for
 /// another method or path, or for the word of a proxy in front of it.
 pub(crate) fn is_steering(name: &str) -> bool {
-    as_read(name) != name || is_called_steering(name)
-}
-
-/// Returns whether a header, as a server may read its name, is one of another method or path, or of a proxy in front of it.
-pub(crate) fn is_called_steering(name: &str) -> bool {
-    let name = as_read(name);
-    name.starts_with("x-forwarded-") || STEERING.contains(&name.as_ref())
+    as_read(name) != name
+        || name.starts_with("x-forwarded-")
+        || STEERING.contains(&name)
+        || STEERING_ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Splits the path of a request into the route that it names and what is below it.
@@ -303,6 +306,25 @@ mod tests {
         assert_eq!(headers["x-api-key"], "sk-real");
         assert!(!format!("{headers:?} {route:?}").contains("sk-real"));
         assert!(!format!("{route:?}").contains("token\""));
+    }
+
+    #[test]
+    fn what_names_another_path_does_not_reach_the_upstream() {
+        let route = anthropic();
+        let mut headers = HeaderMap::new();
+        let steering = [
+            "script-name", "script_name", "path-info", "x-script-name", "x-matched-path",
+            "x-amz-copy-source", "x-goog-copy-source", "x-ms-rename-source", "x-object-manifest",
+            "x-forwarded-prefix", "x.custom",
+        ];
+        for name in steering.into_iter().chain(["x-custom", "x-copy-source-range"]) {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static("/private"));
+        }
+        route.credit(&mut headers).unwrap();
+        let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["x-api-key", "x-copy-source-range", "x-custom"]);
+        assert!(STEERING.is_sorted());
     }
 
     #[test]

@@ -24,8 +24,12 @@ const PARAMETERS: &[&str] = &[
     "x_goog_signature",
 ];
 
-/// Parts of a query by which some servers take a request for one of another method: Google's `$httpMethod`, and those that frameworks read.
-const METHODS: &[&str] = &["_method", "httpmethod", "x_http_method", "x_http_method_override"];
+/// Parts of a query by which some servers take a request for one of another method: Google's `$httpMethod`, Salesforce's `_HttpMethod`, and
+/// those that frameworks read.
+const METHODS: &[&str] = &[
+    "_http_method", "_httpmethod", "_method", "http_method", "httpmethod", "method_override",
+    "x_http_method", "x_http_method_override", "x_method_override",
+];
 
 /// Returns whether a server of this name may take this part of a query for a credential.
 pub fn is_parameter(host: &str, name: &str) -> bool {
@@ -66,7 +70,11 @@ mod tests {
             assert!(!is_parameter("api.github.com", name), "{name}");
         }
         assert!(is_parameter("api.github.com", "access_token"));
-        assert!(is_method("$httpMethod") && is_method("_method") && !is_method("method"));
+        for name in ["$httpMethod", "_method", "_HttpMethod", "http-method", "X-Method-Override"] {
+            assert!(is_method(name), "{name}");
+        }
+        // The name of what is called, at some servers (Flickr's).
+        assert!(!is_method("method"));
     }
 
     #[test]
