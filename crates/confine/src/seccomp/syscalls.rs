@@ -153,8 +153,17 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         SYS_sendfile, SYS_splice, SYS_tee, SYS_vmsplice, SYS_getdents64, SYS_cachestat, SYS_fchdir,
         SYS_fchown,
     ]),
-    // A lease has every program of the host that opens the file wait until it is given back, for 45 seconds.
-    checked(&[SYS_fcntl], &[Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[F_SETLEASE as u32] }], then: REFUSED }]),
+    // A lease, and a delegation of a file or directory, have every program of the host that opens or changes it wait until it is given back, for
+    // 45 seconds. Commands that are not listed get the answer of a kernel that does not know them: each new kernel may have some.
+    SyscallGroup {
+        calls: &[SYS_fcntl],
+        cases: &[
+            Case { when: &[Test::OneOf { arg: 1, mask: ALL_BUT_16, values: &[0] }], then: SeccompAction::Allow },
+            Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: OF_DESCRIPTORS }], then: SeccompAction::Allow },
+            Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[F_SETLEASE as u32, F_SETDELEG] }], then: REFUSED },
+        ],
+        otherwise: SeccompAction::Refuse(EINVAL),
+    },
     // Paths, where no mode is given: mounts, landlock and file modes say what may be touched.
     allowed(&[
         SYS_faccessat, SYS_faccessat2, SYS_statx, SYS_newfstatat, SYS_statfs, SYS_readlinkat, SYS_linkat,
@@ -253,12 +262,15 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     // Sockets once they exist.
     allowed(&[
         SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4, SYS_getsockname, SYS_getpeername,
-        SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg,
-        SYS_getsockopt, SYS_shutdown,
+        SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_getsockopt, SYS_shutdown,
     ]),
+    // No urgent data, which few programs send and which between local sockets is young code (CVE-2025-38236).
+    checked(&[SYS_sendmsg], &[Case { when: &[Test::AnyBit { arg: 2, mask: MSG_OOB as u32 }], then: SeccompAction::Refuse(EOPNOTSUPP) }]),
+    checked(&[SYS_sendto, SYS_sendmmsg], &[Case { when: &[Test::AnyBit { arg: 3, mask: MSG_OOB as u32 }], then: SeccompAction::Refuse(EOPNOTSUPP) }]),
     // No programs that choose packets: the kernel compiles each, all users of the machine share one bound for that
     // (`net.core.bpf_jit_limit`), and where it is used up nobody gets a seccomp filter any more, no other sandbox and no browser. And no time stamps of
-    // all that is sent, whose copies no cgroup counts; for a single message they can still be asked.
+    // all that is sent, whose copies no cgroup counts; for a single message they can still be asked. Nor other protocols on top of TCP and UDP,
+    // which load modules (`TCP_ULP`), or keys of TCP, which routers have.
     checked(&[SYS_setsockopt], &[
         Case {
             when: &[
@@ -271,6 +283,20 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
             when: &[
                 Test::OneOf { arg: 1, mask: WHOLE, values: &[SOL_SOCKET as u32] },
                 Test::OneOf { arg: 2, mask: WHOLE, values: TIME_STAMPS },
+            ],
+            then: SeccompAction::Refuse(ENOPROTOOPT),
+        },
+        Case {
+            when: &[
+                Test::OneOf { arg: 1, mask: WHOLE, values: &[IPPROTO_TCP as u32] },
+                Test::OneOf { arg: 2, mask: WHOLE, values: ABOVE_TCP },
+            ],
+            then: SeccompAction::Refuse(ENOPROTOOPT),
+        },
+        Case {
+            when: &[
+                Test::OneOf { arg: 1, mask: WHOLE, values: &[IPPROTO_UDP as u32] },
+                Test::OneOf { arg: 2, mask: WHOLE, values: &[UDP_ENCAP] },
             ],
             then: SeccompAction::Refuse(ENOPROTOOPT),
         },
@@ -308,7 +334,8 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     // loads line disciplines: a long row of kernel bugs and no use for an agent. Of what file systems offer, sharing
     // blocks between files and two questions. The rest gets the answer of one that does not know the request: there are
     // requests that make a subvolume, which looks like another file system to whoever looks through a shared directory
-    // on the host, and that make a directory whose names are matched without case, or can be read only with a key.
+    // on the host, and that make a directory whose names are matched without case, or can be read only with a key. Of sockets, what reads
+    // addresses and states; others have the kernel load a module (bridge, 8021q) before it asks who asks.
     SyscallGroup {
         calls: &[SYS_ioctl],
         cases: &[
@@ -320,6 +347,17 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
             Case {
                 when: &[Test::OneOf { arg: 1, mask: REQUEST_TYPE, values: OF_FILE_SYSTEMS }],
                 then: SeccompAction::Refuse(ENOTTY),
+            },
+            Case {
+                when: &[
+                    Test::OneOf { arg: 1, mask: REQUEST_TYPE, values: &[TYPE_OF_SOCKETS] },
+                    Test::OneOf { arg: 1, mask: WHOLE, values: OF_SOCKETS },
+                ],
+                then: SeccompAction::Allow,
+            },
+            Case {
+                when: &[Test::OneOf { arg: 1, mask: REQUEST_TYPE, values: &[TYPE_OF_SOCKETS] }],
+                then: SeccompAction::Refuse(EOPNOTSUPP),
             },
         ],
         otherwise: SeccompAction::Allow,
@@ -482,6 +520,62 @@ const OF_FILES: &[u32] = &[
 const REQUEST_TYPE: u32 = 0xff00;
 /// Every file system's (`f`), XFS's (`X`), btrfs's, bcachefs's: Documentation/userspace-api/ioctl/ioctl-number.rst.
 const OF_FILE_SYSTEMS: &[u32] = &[0x6600, 0x5800, 0x9400, 0xbc00];
+/// linux/sockios.h, as the following.
+const TYPE_OF_SOCKETS: u32 = 0x8900;
+/// Requests to sockets that read, and that say who gets their signals.
+const OF_SOCKETS: &[u32] = &[
+    0x8901,      // FIOSETOWN
+    0x8902,      // SIOCSPGRP
+    0x8903,      // FIOGETOWN
+    0x8904,      // SIOCGPGRP
+    0x8905,      // SIOCATMARK
+    0x8906,      // SIOCGSTAMP
+    0x8907,      // SIOCGSTAMPNS
+    0x8010_8906, // SIOCGSTAMP_NEW
+    0x8010_8907, // SIOCGSTAMPNS_NEW
+    0x8910,      // SIOCGIFNAME
+    0x8912,      // SIOCGIFCONF
+    0x8913,      // SIOCGIFFLAGS
+    0x8915,      // SIOCGIFADDR
+    0x8917,      // SIOCGIFDSTADDR
+    0x8919,      // SIOCGIFBRDADDR
+    0x891b,      // SIOCGIFNETMASK
+    0x891d,      // SIOCGIFMETRIC
+    0x8921,      // SIOCGIFMTU
+    0x8927,      // SIOCGIFHWADDR
+    0x8933,      // SIOCGIFINDEX
+    0x8942,      // SIOCGIFTXQLEN
+    0x894b,      // SIOCOUTQNSD
+    0x8970,      // SIOCGIFMAP
+];
+/// Options of TCP (linux/tcp.h): `TCP_MD5SIG`, `TCP_ULP`, `TCP_MD5SIG_EXT`, `TCP_AO_ADD_KEY`, `TCP_AO_DEL_KEY`, `TCP_AO_INFO` and
+/// `TCP_AO_REPAIR`.
+const ABOVE_TCP: &[u32] = &[14, 31, 32, 38, 39, 40, 42];
+/// linux/udp.h.
+const UDP_ENCAP: u32 = 100;
+/// Commands of fcntl from `F_DUPFD` to `F_GETOWN_EX`, but the last.
+const ALL_BUT_16: u32 = !0xf;
+/// Commands of fcntl beside those (linux/fcntl.h).
+const OF_DESCRIPTORS: &[u32] = &[
+    1030, // F_DUPFD_CLOEXEC
+    16,   // F_GETOWN_EX
+    36,   // F_OFD_GETLK
+    37,   // F_OFD_SETLK
+    38,   // F_OFD_SETLKW
+    1025, // F_GETLEASE
+    1027, // F_DUPFD_QUERY
+    1028, // F_CREATED_QUERY
+    1031, // F_SETPIPE_SZ
+    1032, // F_GETPIPE_SZ
+    1033, // F_ADD_SEALS
+    1034, // F_GET_SEALS
+    1035, // F_GET_RW_HINT
+    1036, // F_SET_RW_HINT
+    1037, // F_GET_FILE_RW_HINT
+    1038, // F_SET_FILE_RW_HINT
+];
+/// Linux 6.19.
+const F_SETDELEG: u32 = 1040;
 const PTRACE_ATTACH: u32 = 16; // linux/ptrace.h
 const PTRACE_SEIZE: u32 = 0x4206; // linux/ptrace.h
 const SECCOMP_FILTER_FLAG_NEW_LISTENER: u32 = 1 << 3; // linux/seccomp.h
