@@ -26,6 +26,10 @@ use crate::{load, precedence, report, ui};
 mod install;
 mod terminal;
 
+/// How many sandboxes may stay, whoever has made them and whether they run, before no client can have one more kept. They outlive sessions
+/// and servers, so neither can count them.
+const MOST_THAT_STAY: usize = 32;
+
 pub(crate) fn mcp(ui: &Ui, command: McpCommand) -> Result<ExitCode, CommandError> {
     match command {
         // Nothing of it needs root: it acts for the user behind sudo, as that user.
@@ -122,7 +126,15 @@ impl Host {
 
     fn make(&self, plan: &Plan, attachment: Attachment) -> Result<Made, Failure> {
         let failed = |error: CommandError| failure("making the sandbox", plan, &error);
-        let made = create::make(&self.ui, &mut self.context(), plan, self.project.clone(), attachment);
+        // Held from the count on, so that no other call makes one in between.
+        let mut context = self.context();
+        if attachment == Attachment::Detached {
+            let all = sandboxes::open(&context).map_err(failed)?.list()?;
+            let stays = |one: &&Sandbox| one.record.stay.attachment == Attachment::Detached;
+            check_room(all.iter().flatten().filter(stays).count())?;
+        }
+        let made = create::make(&self.ui, &mut context, plan, self.project.clone(), attachment);
+        drop(context);
         let (record, lifeline) = made.map_err(failed)?;
         let found = sandboxes::open(&self.context()).map_err(failed)?;
         Ok(Made { sandbox: found.find(record.id.as_str())?, lifeline })
@@ -175,6 +187,16 @@ impl Host {
         let read = sources.read(&self.ui, &plan, None);
         read.map_err(|error| Failure::Host { what: "reading a secret", reason: error.to_string() })
     }
+}
+
+/// Checks that one more sandbox may stay.
+fn check_room(staying: usize) -> Result<(), Failure> {
+    if staying < MOST_THAT_STAY {
+        return Ok(());
+    }
+    Err(Failure::InvalidArguments(format!(
+        "{staying} sandboxes stay already, and from {MOST_THAT_STAY} on none is kept: do without `keep`, or have the person who runs the server remove some with `sandboxctl rm --force NAME`, or with `sandboxctl prune` those that have ended"
+    )))
 }
 
 /// Returns a failure that shows a model no more of an error of ours than what it has asked for itself.

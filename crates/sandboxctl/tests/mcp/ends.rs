@@ -73,6 +73,33 @@ fn a_server_that_is_killed_leaves_no_process_and_no_sandbox() {
 }
 
 #[test]
+fn sandboxes_that_are_kept_are_counted_over_sessions_and_servers() {
+    let Some(place) = native("sandboxes that servers of MCP keep") else { return };
+    for server in 0..4 {
+        let mut client = Client::new(&place, &[]);
+        for number in 0..8 {
+            client.does("sandbox_create", json!({ "name": format!("kept-{server}-{number}"), "keep": true }));
+        }
+        assert!(client.leave().success());
+    }
+    let mut client = Client::new(&place, &[]);
+    let one_more = json!({ "name": "one-more", "keep": true });
+    let refusal = client.fails("sandbox_create", one_more.clone());
+    assert!(refusal.contains("32 sandboxes stay already"), "{refusal}");
+    client.does("sandbox_create", json!({ "name": "ends-with-the-session" }));
+    // One that has ended has files still.
+    assert!(crate::ours(&place, &["stop", "--time", "0", "kept-0-0"]).status.success());
+    client.fails("sandbox_create", one_more.clone());
+    assert!(crate::ours(&place, &["prune"]).status.success());
+    client.does("sandbox_create", one_more);
+    assert!(client.leave().success());
+    let left = listed(&place);
+    let names: Vec<_> = left.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 32, "{names:?}");
+    assert!(crate::ours(&place, &[&["rm", "--force"][..], &names].concat()).status.success());
+}
+
+#[test]
 fn a_sandbox_ends_with_a_server_that_is_killed_whoever_carries_it_out() {
     for place in everywhere("a server of MCP that is killed, everywhere") {
         let mut client = Client::new(&place, &[]);
