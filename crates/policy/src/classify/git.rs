@@ -10,7 +10,7 @@ pub use self::identity::{IdentityEntry, identity};
 pub use self::named::{
     Reference, beyond_prefix, is_configuration, leads_from_anywhere, references, submodules,
 };
-use self::syntax::{ConfigEntry, MalformedConfig, read};
+use self::syntax::{ConfigEntry, ConfigError, read};
 use super::reason::Reason;
 use crate::protect::table;
 use crate::protect::table::content::FileFormat;
@@ -167,7 +167,8 @@ pub(super) fn classify_git_file(content: &[u8]) -> Option<Reason> {
 
 fn classify_entries(content: &[u8], suspicious: impl Fn(&ConfigEntry) -> bool) -> Option<Reason> {
     match read(content) {
-        Err(MalformedConfig) => Some(Reason::Unreadable { format: FileFormat::Git }),
+        Err(ConfigError::Malformed) => Some(Reason::Unreadable { format: FileFormat::Git }),
+        Err(ConfigError::LongNames) => Some(Reason::TooLarge { bytes: content.len() }),
         Ok(entries) => {
             entries.iter().find(|entry| suspicious(entry)).map(|entry| Reason::Setting { key: entry.name() })
         }

@@ -6,11 +6,15 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
 use super::git;
-use super::reason::Reason;
+use super::reason::{MAX_CONTENT, Reason};
 use super::value::{is_plain, is_unclear};
 use super::yaml::{Position, has_tag_or_anchor, unquoted, without_comment};
 use crate::protect::table::content::FileFormat;
 use crate::protect::table::harmless::{Keys, ValueType};
+
+/// How long keys and values may be together that do not pass. With a long key above each of many values they would be far longer than the
+/// file.
+const MOST: usize = 4 * MAX_CONTENT;
 
 /// Classifies a file of settings: the first key that is not harmless, or that it cannot be read.
 pub(super) fn classify(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Reason> {
@@ -33,7 +37,7 @@ pub(super) fn parts(content: &[u8], format: FileFormat, keys: &'static Keys) -> 
 fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(String, String)>> {
     let text = std::str::from_utf8(content).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = SettingsReader { keys, path: Vec::new(), refused: None, found: Vec::new() };
+    let mut reader = SettingsReader { keys, path: Vec::new(), refused: None, found: Vec::new(), length: 0 };
     match format {
         FileFormat::Json => reader.json(text),
         FileFormat::Toml => reader.toml(text),
@@ -42,7 +46,7 @@ fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(
         FileFormat::Git => reader.git(text),
         FileFormat::Text | FileFormat::Index => None,
     }?;
-    Some(reader.found)
+    (reader.length <= MOST).then_some(reader.found)
 }
 
 /// Classifies a file of opencode, which puts variables and files into the text before it reads it as JSON: what they
@@ -65,6 +69,8 @@ struct SettingsReader {
     refused: Option<usize>,
     /// With their values, where these count.
     found: Vec<(String, String)>,
+    /// How long all of these are.
+    length: usize,
 }
 
 impl SettingsReader {
@@ -142,6 +148,10 @@ impl SettingsReader {
 
     /// Notes a setting that does not pass. All within a key that does not is one with it: its order counts.
     fn note(&mut self, value: &str) {
+        self.length += self.path.iter().map(String::len).sum::<usize>() + value.len();
+        if self.length > MOST {
+            return;
+        }
         match self.found.last_mut().filter(|_| self.refused.is_some()) {
             Some((_, whole)) => {
                 let _ = write!(whole, "\n{:?}={value:?}", self.path);
@@ -311,7 +321,7 @@ impl SettingsReader {
             }
             let is_odd = |letter: char| letter == '\u{feff}' || !letter.is_ascii() && letter.is_whitespace();
             let goes_on = is_indented && above.is_some_and(|above| above != indent);
-            if line.contains(is_odd) || goes_on && !is_free {
+            if line.contains(is_odd) || goes_on && !is_free || self.length > MOST {
                 return None;
             }
             if let Some(rest) = line.strip_prefix('[').filter(|_| !is_indented || !is_free) {

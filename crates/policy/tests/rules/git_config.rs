@@ -23,6 +23,23 @@ fn git_key(config: &str) -> Option<String> {
 pub(crate) const CLONED: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n[remote \"origin\"]\n\turl = https://github.com/example/example.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"master\"]\n\tremote = origin\n\tmerge = refs/heads/master\n[submodule \"sub\"]\n\turl = https://github.com/example/sub.git\n\tactive = true\n";
 
 #[test]
+fn a_long_name_of_a_section_above_many_keys_takes_no_memory() {
+    let name = "a".repeat(policy::classify::MAX_CONTENT / 2);
+    let keys = "a=1\n".repeat(policy::classify::MAX_CONTENT / 16);
+    let config = format!("[alias \"{name}\"]\n{keys}");
+    // What may be that of a bare repository, too.
+    for path in [".git/config", ".gitmodules", "a/config"] {
+        assert!(matches!(file(path, &config), Some(Reason::TooLarge { .. })), "{path}");
+    }
+    assert_eq!(file(".datalad/config", &config), Some(Reason::Unreadable { format: FileFormat::Git }));
+    let ini = format!("[{name}]\n{keys}");
+    assert_eq!(file("ansible.cfg", &ini), Some(Reason::Unreadable { format: FileFormat::Ini }));
+    assert!(references(config.as_bytes()).is_empty());
+    let short = format!("[alias \"a\"]\n{keys}");
+    assert_eq!(git_key(&short).as_deref(), Some("alias.a.a"));
+}
+
+#[test]
 fn every_setting_of_git_that_runs_something_is_found() {
     for (config, key) in [
         ("[core]\nfsmonitor = ./evil", "core.fsmonitor"),

@@ -394,6 +394,23 @@ fn a_change_within_a_key_that_does_not_pass_is_news() {
 }
 
 #[test]
+fn a_long_key_above_many_values_takes_no_memory() {
+    let key = "a".repeat(policy::classify::MAX_CONTENT / 2);
+    let values = vec!["\"$a\""; policy::classify::MAX_CONTENT / 16].join(",");
+    for (path, content) in [
+        ("rush.json", format!("{{\"{key}\": [{values}]}}")),
+        ("rush.json", format!("{{\"projects\": {{\"{key}\": [{values}]}}}}")),
+        (".taskmaster/config.json", format!("{{\"baseURL\": {{\"{key}\": [{values}]}}}}")),
+    ] {
+        let unreadable = Some(Reason::Unreadable { format: FileFormat::Json });
+        assert_eq!(file(path, &content), unreadable, "{path}");
+        assert_eq!(policy::classify::parts(Path::new(path), content.as_bytes()), [], "{path}");
+    }
+    let short = format!("{{\"baseURL\": [{values}]}}");
+    assert_ne!(policy::classify::parts(Path::new(".taskmaster/config.json"), short.as_bytes()), []);
+}
+
+#[test]
 fn what_datalad_obeys_is_found_however_git_reads_it() {
     for content in [
         "[datalad \"procedures.X\"]call-format=python3 zz.py #]\n",

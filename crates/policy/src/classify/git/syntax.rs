@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use crate::classify::reason::MAX_CONTENT;
+
 /// One setting: section and key in lower case, as git compares them; the rest in bytes, as git takes it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ConfigEntry {
@@ -13,9 +15,16 @@ pub(super) struct ConfigEntry {
     pub(super) value: Option<OsString>,
 }
 
-/// What cannot be read as a configuration of git.
+/// Why something is not read as a configuration of git.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct MalformedConfig;
+pub(super) enum ConfigError {
+    Malformed,
+    /// Git reads it, but with the name of its section before each key it is far longer than the file.
+    LongNames,
+}
+
+/// How long the names of sections may be together, each before every key in it.
+const MOST_OF_NAMES: usize = 4 * MAX_CONTENT;
 
 impl ConfigEntry {
     /// Returns whether it is a setting of this section and key, whatever the subsection.
@@ -41,15 +50,16 @@ impl ConfigEntry {
 /// the first and the last dot: `[a.b "c"]` is `[a "b.c"]`.
 ///
 /// Three things that git accepts nobody writes, and they are refused: NUL, a key before any section, and a backslash at the end.
-pub(super) fn read(content: &[u8]) -> Result<Vec<ConfigEntry>, MalformedConfig> {
+pub(super) fn read(content: &[u8]) -> Result<Vec<ConfigEntry>, ConfigError> {
     // In C, NUL ends a text that goes on for others.
     if content.contains(&0) {
-        return Err(MalformedConfig);
+        return Err(ConfigError::Malformed);
     }
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     let mut reader = ConfigReader { rest: content, is_at_end: false };
     let mut entries = Vec::new();
-    let mut section = None;
+    let mut section: Option<Vec<u8>> = None;
+    let mut left = MOST_OF_NAMES;
     loop {
         match reader.next() {
             b'\n' if reader.is_at_end => return Ok(entries),
@@ -58,9 +68,11 @@ pub(super) fn read(content: &[u8]) -> Result<Vec<ConfigEntry>, MalformedConfig> 
             b'[' => section = Some(reader.section()?),
             first if first.is_ascii_alphabetic() => {
                 let (key, value) = reader.setting(first)?;
-                entries.push(entry(section.as_deref().ok_or(MalformedConfig)?, key, value));
+                let section = section.as_deref().ok_or(ConfigError::Malformed)?;
+                left = left.checked_sub(section.len()).ok_or(ConfigError::LongNames)?;
+                entries.push(entry(section, key, value));
             }
-            _ => return Err(MalformedConfig),
+            _ => return Err(ConfigError::Malformed),
         }
     }
 }
@@ -105,11 +117,11 @@ impl ConfigReader<'_> {
     }
 
     /// Returns a section's name, and with a dot its subsection, after the opening bracket.
-    fn section(&mut self) -> Result<Vec<u8>, MalformedConfig> {
+    fn section(&mut self) -> Result<Vec<u8>, ConfigError> {
         let mut name = Vec::new();
         loop {
             match self.next() {
-                b']' if name.is_empty() => return Err(MalformedConfig),
+                b']' if name.is_empty() => return Err(ConfigError::Malformed),
                 b']' => return Ok(name),
                 byte if is_space(byte) => {
                     self.subsection(byte, &mut name)?;
@@ -118,21 +130,21 @@ impl ConfigReader<'_> {
                 byte if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.') => {
                     name.push(byte.to_ascii_lowercase());
                 }
-                _ => return Err(MalformedConfig),
+                _ => return Err(ConfigError::Malformed),
             }
         }
     }
 
     /// Returns a quoted subsection and the closing bracket, after this space before them.
-    fn subsection(&mut self, mut space: u8, name: &mut Vec<u8>) -> Result<(), MalformedConfig> {
+    fn subsection(&mut self, mut space: u8, name: &mut Vec<u8>) -> Result<(), ConfigError> {
         while is_space(space) {
             if space == b'\n' {
-                return Err(MalformedConfig);
+                return Err(ConfigError::Malformed);
             }
             space = self.next();
         }
         if space != b'"' {
-            return Err(MalformedConfig);
+            return Err(ConfigError::Malformed);
         }
         name.push(b'.');
         loop {
@@ -142,15 +154,15 @@ impl ConfigReader<'_> {
                 byte => byte,
             };
             if byte == b'\n' {
-                return Err(MalformedConfig);
+                return Err(ConfigError::Malformed);
             }
             name.push(byte);
         }
-        if self.next() == b']' { Ok(()) } else { Err(MalformedConfig) }
+        if self.next() == b']' { Ok(()) } else { Err(ConfigError::Malformed) }
     }
 
     /// Returns a key, after its first letter, and its value.
-    fn setting(&mut self, first: u8) -> Result<(String, Option<OsString>), MalformedConfig> {
+    fn setting(&mut self, first: u8) -> Result<(String, Option<OsString>), ConfigError> {
         let mut key = String::from(char::from(first.to_ascii_lowercase()));
         let mut ended = false;
         loop {
@@ -161,20 +173,20 @@ impl ConfigReader<'_> {
                 byte if !ended && (byte.is_ascii_alphanumeric() || byte == b'-') => {
                     key.push(char::from(byte.to_ascii_lowercase()));
                 }
-                _ => return Err(MalformedConfig),
+                _ => return Err(ConfigError::Malformed),
             }
         }
     }
 
     /// Returns a value: quotes join, a backslash at the end of a line continues it, and space at either end goes.
-    fn value(&mut self) -> Result<OsString, MalformedConfig> {
+    fn value(&mut self) -> Result<OsString, ConfigError> {
         let mut value = Vec::new();
         // What is kept when trailing space goes: what stands before a quote or a backslash does not.
         let mut kept = 0;
         let mut quoted = false;
         loop {
             match self.next() {
-                b'\n' if quoted => return Err(MalformedConfig),
+                b'\n' if quoted => return Err(ConfigError::Malformed),
                 b'\n' => break,
                 b'#' | b';' if !quoted => {
                     self.skip_line();
@@ -193,7 +205,7 @@ impl ConfigReader<'_> {
                     b't' => value.push(b'\t'),
                     b'b' => value.push(b'\x08'),
                     byte @ (b'"' | b'\\') => value.push(byte),
-                    _ => return Err(MalformedConfig),
+                    _ => return Err(ConfigError::Malformed),
                 },
                 byte => value.push(byte),
             }

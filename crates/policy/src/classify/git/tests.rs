@@ -48,7 +48,7 @@ fn of_git(file: &Path, content: &[u8]) -> Option<Settings> {
     output.status.success().then(|| settings.collect())
 }
 
-fn of_reader(content: &[u8]) -> Result<Settings, MalformedConfig> {
+fn of_reader(content: &[u8]) -> Result<Settings, ConfigError> {
     Ok(read(content)?.iter().map(|entry| (entry.name(), entry.value.clone())).collect())
 }
 
@@ -86,7 +86,7 @@ fn what_git_reads_of_a_configuration_is_what_is_read_here() {
                 assert_eq!(here, git, "{:?}", content.escape_ascii().to_string());
                 both += 1;
             }
-            (Some(git), Err(MalformedConfig)) => {
+            (Some(git), Err(_)) => {
                 let is_refused = content.contains(&0)
                     || content.ends_with(b"\\")
                     || git.iter().any(|(name, _)| !name.contains('.'));
