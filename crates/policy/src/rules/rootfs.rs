@@ -17,7 +17,7 @@ pub const ETC: &[&str] = &[
     "/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/vim",
 ];
 
-/// Files of `/etc` that each sandbox has of its own.
+/// Files of `/etc` that each sandbox has of its own: `sandbox` makes them, and a test there compares the two lists.
 pub const OWN_ETC: &[&str] = &[
     "/etc/group", "/etc/hostname", "/etc/hosts", "/etc/nsswitch.conf", "/etc/passwd", "/etc/resolv.conf",
     "/etc/shells",
@@ -26,11 +26,11 @@ pub const OWN_ETC: &[&str] = &[
 /// Where every sandbox has a tmpfs, in a container too: anything may be written there until the sandbox ends.
 pub const TMPFS_PATHS: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
 
-/// File systems that the kernel makes for the sandbox alone.
+/// File systems that the kernel makes for the sandbox alone. What mounts them is in `sandbox`; this list says that they are there.
 pub const OF_THE_KERNEL: &[&str] = &["/dev", "/proc"];
 
 /// Devices that give nothing away, in `/dev`.
 pub const DEVICES: &[&str] = &["full", "null", "random", "tty", "urandom", "zero"];
 
-/// What else is in `/dev`, for terminals and the streams of a process.
+/// What else is in `/dev`, for terminals and the streams of a process. As above, `sandbox` makes it.
 pub const OF_THE_TERMINAL: &[&str] = &["fd", "ptmx", "pts", "stderr", "stdin", "stdout"];
