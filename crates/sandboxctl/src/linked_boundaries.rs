@@ -89,7 +89,7 @@ fn links_out(context: &Context, plan: &Plan, boundary: &Boundary, until: Deadlin
     let is_searched = found.is_whole();
     // What such a link leads to may be a link again, which whoever writes there exchanges.
     let led = found.listed_out.into_iter().filter_map(|(link, target)| target.map(|_| link));
-    let on_the_way = led.flat_map(|link| {
+    let on_the_way = led.chain(found.passing_out).flat_map(|link| {
         let places = links::on_the_way(&boundary.host.join(&link), context.caller).unwrap_or_default();
         places.into_iter().map(move |place| (link.clone(), place))
     });

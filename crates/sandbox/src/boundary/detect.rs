@@ -334,7 +334,7 @@ impl Baseline {
             Some(was_searched(git) || common.is_some_and(was_searched))
         };
         // One that was there at the start included it already.
-        let is_included = || one.is_configuration() && self.was_passed(one.base);
+        let is_included = || one.is_configuration() && self.searched.contains(&Base::Passed(one.path.into()));
         let is_beside = self.entry(one.path).is_none() && (of_work_tree() == Some(true) || is_included());
         is_beside.then(|| classifier::overrides(root, one)).flatten()
     }

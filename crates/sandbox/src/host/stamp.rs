@@ -42,6 +42,11 @@ impl Stamp {
             changed: if directory { (0, 0) } else { (stat.st_ctime, nanoseconds(stat)) },
         }
     }
+
+    /// Returns its size in bytes; that of a directory is 0.
+    pub(crate) fn size(&self) -> i64 {
+        self.size
+    }
 }
 
 /// A hash of the content of a file, where its stamp alone does not tell whether that is the same.

@@ -317,7 +317,9 @@ fn a_new_configuration_that_an_old_repository_reads_overrides_nothing_of_it() {
     let prepare = || {
         let boundary = prepared();
         assert!(sh(&boundary, "", "git remote add origin https://example.org/x"));
-        assert!(sh(&boundary, "", "git config include.path ../.shared-gitconfig"));
+        for included in [".shared-gitconfig", ".gitconfig"] {
+            assert!(sh(&boundary, "", &format!("git config --add include.path ../{included}")));
+        }
         assert!(sh(&boundary, "", "git config extensions.worktreeConfig true"));
         boundary
     };
@@ -330,6 +332,7 @@ fn a_new_configuration_that_an_old_repository_reads_overrides_nothing_of_it() {
     };
     for (path, directory) in [
         (".shared-gitconfig", ""),
+        (".gitconfig", ""),
         (".git/config.worktree", ""),
         (".git/worktrees/new/config.worktree", "new"),
     ] {

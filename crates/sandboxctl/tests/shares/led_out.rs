@@ -116,24 +116,28 @@ fn what_a_link_of_another_shared_directory_leads_to_is_protected() {
 fn a_link_of_another_shared_directory_on_the_way_to_what_is_obeyed_is_put_back() {
     const ATTACK: &str = "rm /other/way && echo evil > /other/way";
     for (place, what) in places("links from one shared directory to another") {
-        place.write("other/real", "");
-        place.write("workspace/x", "");
-        let other = place.workspace().with_file_name("other");
-        let (envrc, way) = (place.workspace().join(".envrc"), other.join("way"));
-        std::os::unix::fs::symlink("real", &way).unwrap();
-        let volume = format!("{}:/other", other.display());
-        let flags = ["--volume", ".:/workspace", "--volume", &volume];
-        let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
-        for is_linked in [false, true] {
-            if is_linked {
-                let cleared =
-                    place.outside(&["sh", "-c", "ln -sf real ../other/way; ln -s ../other/way .envrc"]);
-                assert!({ cleared }.status().unwrap().success());
+        for target in ["real", "../workspace/x"] {
+            place.write("other/real", "");
+            place.write("workspace/x", "");
+            let other = place.workspace().with_file_name("other");
+            let (envrc, way) = (place.workspace().join(".envrc"), other.join("way"));
+            std::os::unix::fs::symlink(target, &way).unwrap();
+            let volume = format!("{}:/other", other.display());
+            let flags = ["--volume", ".:/workspace", "--volume", &volume];
+            let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
+            for is_linked in [false, true] {
+                if is_linked {
+                    let cleared =
+                        place.outside(&["sh", "-c", "ln -sf real ../other/way; ln -s ../other/way .envrc"]);
+                    assert!({ cleared }.status().unwrap().success());
+                }
+                let output = place.inside(&flags, &["sh", "-c", ATTACK]).output().unwrap();
+                // The control: without the link nothing obeys it.
+                assert_eq!(read(&way).contains("evil"), !is_linked, "{what}: {target}: {output:?}");
             }
-            let output = place.inside(&flags, &["sh", "-c", ATTACK]).output().unwrap();
-            // The control: without the link nothing obeys it.
-            assert_eq!(read(&way).contains("evil"), !is_linked, "{what}: {output:?}");
+            assert_eq!(read(&envrc), "", "{what}: {target}");
+            let cleared = place.outside(&["sh", "-c", "rm -rf .envrc ../other/*"]);
+            assert!({ cleared }.status().unwrap().success());
         }
-        assert_eq!(read(&envrc), "", "{what}");
     }
 }

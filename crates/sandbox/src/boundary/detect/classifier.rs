@@ -86,7 +86,7 @@ enum LeadsOut<'a> {
 impl<'a> Watched<'a> {
     /// Returns whether git reads it as a configuration.
     pub(crate) fn is_configuration(&self) -> bool {
-        self.seen_as == Path::new(".git/config")
+        [".git/config", ".gitconfig"].iter().any(|name| self.seen_as == Path::new(name))
     }
 
     pub(crate) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {

@@ -156,7 +156,10 @@ pub(crate) fn added_entries(
             _ if list.is_outside() => {}
             // Git does not write a path that leads elsewhere, nor what cannot be read.
             ListContent::Malformed => found(unreadable, is_new),
-            ListContent::TooMany => found(unreadable, FindingOrigin::Earlier),
+            ListContent::TooMany => {
+                let bytes = usize::try_from(list.stamp.size()).unwrap_or(usize::MAX);
+                found(Reason::TooLarge { bytes }, FindingOrigin::Earlier);
+            }
             ListContent::Stash => found(Reason::AppliesStash, is_new),
             ListContent::Packed { has_stash: true, .. } => {
                 found(Reason::AppliesStash, FindingOrigin::Created);

@@ -67,6 +67,8 @@ pub struct Mounts {
     pub shared: Vec<PathBuf>,
     /// Protected paths that lead out of the boundary, and where to: `None` where each process finds something else, or nobody knows.
     pub listed_out: BTreeMap<PathBuf, Option<PathBuf>>,
+    /// Links at protected paths that lead out of the boundary and into it again: what is on the way there may be exchanged.
+    pub passing_out: BTreeSet<PathBuf>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.

@@ -102,6 +102,7 @@ pub fn mounts(
         outward: Vec::new(),
         leads_out: Vec::new(),
         listed_out: BTreeMap::new(),
+        passing_out: BTreeSet::new(),
         inward: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![ProtectionGap::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
@@ -371,6 +372,7 @@ impl Search<'_> {
                 None
             }
             Ok(Leads::To { path: target, stat, links }) => {
+                self.note_passing_out(path, &links);
                 let base = if links.is_empty() { self.base.clone() } else { self.led_by(&target, &links) };
                 self.link(path, seen_as, links, cause, |link| ProtectionGap::LinkInside {
                     link,
@@ -598,6 +600,7 @@ impl Search<'_> {
             outward: self.outward,
             elsewhere: self.elsewhere,
             listed_out: self.listed_out,
+            passing_out: self.passing_out,
             shared_elsewhere: BTreeSet::new(),
             shared: Vec::new(),
             reach: self.reach,

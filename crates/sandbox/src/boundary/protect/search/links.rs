@@ -72,6 +72,7 @@ impl Search<'_> {
     fn behind_fixed(&mut self, link: &Path, directory: &Path, seen_as: &Path, cause: Cause) {
         let links = match self.lead(Path::new(""), link) {
             Ok(Leads::To { path: target, stat, links }) if !directory.starts_with(&target) => {
+                self.note_passing_out(link, &links);
                 let base = self.led_by(&target, &links);
                 self.protect(target, &stat, seen_as.into(), cause, base);
                 links

@@ -14,6 +14,7 @@ use crate::boundary::protect::mounts::{LinkTarget, Outward};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::boundary::walk::Extent;
 use crate::host::beneath;
+use crate::host::follow::traversed_paths;
 
 /// Where paths of the list are looked for.
 pub(super) struct ListedPaths<'r> {
@@ -46,6 +47,17 @@ impl Search<'_> {
             Err(Unresolved::Unknown) => None,
         };
         self.listed_out.insert(path.into(), target);
+    }
+
+    /// Notes a link at a protected path that leads out of the boundary and into it again.
+    pub(super) fn note_passing_out(&mut self, path: &Path, links: &[PathBuf]) {
+        let is_outside = |place: &PathBuf| !place.starts_with(self.host) && place.is_symlink();
+        if path.is_relative()
+            && !links.is_empty()
+            && traversed_paths(&self.host.join(path)).0.iter().any(is_outside)
+        {
+            self.passing_out.insert(path.into());
+        }
     }
 
     /// Looks where the links lead that lead out of the boundary, or to something in it: in the last look, when all else is known.

@@ -89,6 +89,8 @@ pub(super) struct Search<'a> {
     pub(super) leads_out: Vec<PathBuf>,
     /// Protected paths that lead out of the boundary, and where, unless nobody knows.
     pub(super) listed_out: BTreeMap<PathBuf, Option<PathBuf>>,
+    /// Links at protected paths that lead out of the boundary and into it again.
+    pub(super) passing_out: BTreeSet<PathBuf>,
     /// Links, each with the path in the boundary that it leads to, whether or not anything is there.
     pub(super) inward: Vec<(PathBuf, PathBuf)>,
     pub(super) notices: Vec<ProtectionGap>,
