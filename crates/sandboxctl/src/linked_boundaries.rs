@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::own_files;
 use crate::ui::Ui;
 
-/// How many such links count.
+/// How many places count to which such links lead.
 const MAX_LINKS: usize = 1000;
 
 /// How long such links are looked for.
@@ -87,13 +87,16 @@ fn links_out(context: &Context, plan: &Plan, boundary: &Boundary, until: Deadlin
     let rules = SearchRules::of(&plan.protect);
     let found = search::mounts(&root, &boundary.host, &walk, &rules, until)?;
     let is_searched = found.is_whole();
-    // What such a link leads to may be a link again, which whoever writes there exchanges.
     let led = found.listed_out.into_iter().filter_map(|(link, target)| target.map(|_| link));
-    let on_the_way = led.chain(found.passing_out).flat_map(|link| {
-        let places = links::on_the_way(&boundary.host.join(&link), context.caller).unwrap_or_default();
-        places.into_iter().map(move |place| (link.clone(), place))
-    });
-    let links: BTreeSet<_> = on_the_way.take(MAX_LINKS + 1).collect();
+    let mut links = BTreeSet::new();
+    for link in led.chain(found.passing_out) {
+        // What such a link leads to may be a link again, which whoever writes there exchanges.
+        let places = links::on_the_way(&boundary.host.join(&link), context.caller)?;
+        links.extend(places.into_iter().map(|place| (link.clone(), place)));
+        if links.len() > MAX_LINKS {
+            break;
+        }
+    }
     let is_whole = is_searched && links.len() <= MAX_LINKS;
     Ok(LinksOut { links, is_whole })
 }

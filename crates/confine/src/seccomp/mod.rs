@@ -349,8 +349,9 @@ mod tests {
 
     #[test]
     fn nothing_is_put_on_top_of_tcp_and_udp_and_nothing_is_urgent() {
-        let (tcp, udp) = (6, 17);
-        for (level, option) in [(tcp, 14), (tcp, 31), (tcp, 32), (tcp, 38), (udp, 100)] {
+        // The level of UDP-Lite reaches the options of UDP, too.
+        let (tcp, udp, udp_lite) = (6, 17, 136);
+        for (level, option) in [(tcp, 14), (tcp, 31), (tcp, 32), (tcp, 38), (udp, 100), (udp_lite, 100)] {
             let asked = answer(libc::SYS_setsockopt, &[0, level, option]);
             assert_eq!(asked, refusal(libc::ENOPROTOOPT), "{level} {option}");
         }

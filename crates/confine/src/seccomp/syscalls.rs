@@ -295,7 +295,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         },
         Case {
             when: &[
-                Test::OneOf { arg: 1, mask: WHOLE, values: &[IPPROTO_UDP as u32] },
+                Test::OneOf { arg: 1, mask: WHOLE, values: &[IPPROTO_UDP as u32, IPPROTO_UDPLITE as u32] },
                 Test::OneOf { arg: 2, mask: WHOLE, values: &[UDP_ENCAP] },
             ],
             then: SeccompAction::Refuse(ENOPROTOOPT),

@@ -40,14 +40,17 @@ fn named(content: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// Returns where a pattern in quotes ends, as git reads it: a backslash takes the next byte with it.
+/// Returns where a pattern in quotes ends; `None` where git takes the quotation mark for a part of a word: they are not closed, or have a
+/// backslash that is none of C's (`unquote_c_style`).
 fn end_of_quotes(quoted: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
-        match quoted.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
+        match &quoted[at..] {
+            [b'"', ..] => return Some(at + 1),
+            [b'\\', b'a' | b'b' | b'f' | b'n' | b'r' | b't' | b'v' | b'\\' | b'"', ..] => at += 2,
+            [b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => at += 4,
+            [] | [b'\\', ..] => return None,
+            [..] => at += 1,
         }
     }
 }
@@ -78,7 +81,7 @@ mod tests {
         for naming in [
             "*.yml filter=lfs", "*.yml\ttext diff=x", " *.yml merge=x", "\"a b\" filter=lfs", "*.yml lfs",
             "\"*.js\" diff=own text=\"", "\"a\\\" b\" filter=x text=\"y\"", "\"x.js filter=own",
-            "\"x\"diff=own", "[attr]x filter=lfs", "a\r\n* filter=lfs\r\n",
+            "\"\\q filter=lfs text=\"", "\"x\"diff=own", "[attr]x filter=lfs", "a\r\n* filter=lfs\r\n",
         ] {
             assert!(classify(naming.as_bytes()).is_some(), "{naming}");
             assert_ne!(essence(naming.as_bytes()), b"", "{naming}");

@@ -77,8 +77,9 @@ pub fn is_hostile_remote(path: &Path) -> bool {
 /// Returns the reference that a line of packed references names, if git or programs do more with it than with any other: a name that
 /// [`is_hostile_reference`], or a stash that git applies by itself, which git never packs.
 pub fn obeyed_reference(line: &[u8]) -> Option<ObeyedReference<'_>> {
-    let name = line.splitn(2, |byte| *byte == b' ').nth(1).filter(|_| !line.starts_with(b"#"))?;
-    match name {
+    // Git takes any one blank for what ends the number.
+    let number = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    match line.get(number + 1..).filter(|_| number > 0)? {
         b"MERGE_AUTOSTASH" => Some(ObeyedReference::Stash),
         name => {
             is_hostile_reference(Path::new(OsStr::from_bytes(name))).then_some(ObeyedReference::Name(name))
@@ -93,18 +94,21 @@ pub enum ObeyedReference<'a> {
     Name(&'a [u8]),
 }
 
-/// Returns packed references without those that are obeyed.
-pub fn without_obeyed_references(packed: &[u8]) -> Vec<u8> {
+/// Returns packed references without those that are obeyed, but for these names.
+pub fn without_obeyed_references(packed: &[u8], known: &[String]) -> Vec<u8> {
+    let goes = |line: &[u8]| match obeyed_reference(line.strip_suffix(b"\n").unwrap_or(line)) {
+        Some(ObeyedReference::Stash) => true,
+        Some(ObeyedReference::Name(name)) => {
+            !known.iter().any(|known| *known == String::from_utf8_lossy(name))
+        }
+        None => false,
+    };
     let mut is_left_out = false;
     let mut kept = Vec::with_capacity(packed.len());
     for line in packed.split_inclusive(|byte| *byte == b'\n') {
         // What a tag leads to stands below it.
         let is_below = line.starts_with(b"^");
-        is_left_out = if is_below {
-            is_left_out
-        } else {
-            obeyed_reference(line.strip_suffix(b"\n").unwrap_or(line)).is_some()
-        };
+        is_left_out = if is_below { is_left_out } else { goes(line) };
         if !is_left_out {
             kept.extend_from_slice(line);
         }
@@ -232,11 +236,21 @@ mod tests {
         let packed =
             format!("{plain}{}{}{}", tag("refs/tags/v1$(x)"), tag("refs/tags/v2"), tag("MERGE_AUTOSTASH"));
         let kept = plain + &tag("refs/tags/v2");
-        let without = without_obeyed_references(packed.as_bytes());
+        let without = without_obeyed_references(packed.as_bytes(), &[]);
         assert_eq!(String::from_utf8(without).unwrap(), kept);
-        assert_eq!(without_obeyed_references(kept.as_bytes()), kept.as_bytes());
+        assert_eq!(without_obeyed_references(kept.as_bytes(), &[]), kept.as_bytes());
+        let own = tag("refs/heads/${x}");
+        assert_eq!(
+            without_obeyed_references(own.as_bytes(), &["refs/heads/${x}".to_owned()]),
+            own.as_bytes()
+        );
         let obeyed = |line: String| obeyed_reference(line.as_bytes()).is_some();
-        assert!(obeyed(format!("{number} refs/heads/-x")) && obeyed(format!("{number} MERGE_AUTOSTASH")));
+        for blank in [' ', '\t', '\r', '\x0b'] {
+            assert!(
+                obeyed(format!("{number}{blank}refs/heads/-x"))
+                    && obeyed(format!("{number}{blank}MERGE_AUTOSTASH"))
+            );
+        }
         assert!(
             !obeyed(format!("{number} refs/heads/x")) && !obeyed("# $(x)".into()) && !obeyed(String::new())
         );

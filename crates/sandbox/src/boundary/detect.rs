@@ -550,6 +550,11 @@ impl Baseline {
         self.kept.get(at).map(Original::File)
     }
 
+    /// Lists the packed references in a file that were obeyed at the start.
+    pub(crate) fn references_at(&self, path: &Path) -> &[String] {
+        self.indexes.iter().find(|index| index.path() == path).map_or(&[][..], |index| index.listed())
+    }
+
     fn entry(&self, path: &Path) -> Option<&Entry> {
         let at = self.entries.binary_search_by(|entry| entry.path.as_path().cmp(path)).ok()?;
         self.entries.get(at)

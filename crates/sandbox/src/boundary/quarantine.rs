@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use self::name::{QUARANTINE, is_quarantine};
-use crate::boundary::detect::baseline::{Content, Original};
-use crate::boundary::detect::finding::Finding;
+use crate::boundary::detect::baseline::{Baseline, Content, Original};
+use crate::boundary::detect::finding::{Finding, FindingOrigin};
 use crate::boundary::protect::path_list;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -73,7 +73,7 @@ pub enum QuarantineError {
 pub(crate) fn quarantine_until(
     root: impl AsFd,
     finding: &mut Finding,
-    original: Option<Original<'_>>,
+    start: Option<&Baseline>,
     now: SystemTime,
     until: Deadline,
 ) -> Result<Moved, QuarantineError> {
@@ -81,8 +81,9 @@ pub(crate) fn quarantine_until(
         return Err(QuarantineError::NotCreated(finding.path.clone()));
     }
     let root = root.as_fd();
-    let packed = packed_references(root, finding);
-    let original = packed.as_ref().map(Original::File).or(original);
+    let packed = packed_references(root, finding, start)?;
+    let of_start = || start.filter(|_| finding.origin == FindingOrigin::Replaced)?.original(&finding.path);
+    let original = packed.as_ref().map(Original::File).or_else(of_start);
     let path = finding.path.clone();
     let failed = |action, path: &Path| {
         let path = path.to_path_buf();
@@ -139,22 +140,37 @@ pub(crate) fn its_own_first(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| finding.path != Path::new(QUARANTINE));
 }
 
-/// Returns what takes the place of packed references that are obeyed: the others, among which every branch may be.
-fn packed_references(root: BorrowedFd<'_>, finding: &Finding) -> Option<Content> {
-    if !matches!(finding.reason, Reason::NamesReferences { .. } | Reason::AppliesStash) {
-        return None;
+/// Returns what takes the place of packed references that are obeyed: the others, among which every branch may be, and those that were there
+/// at the start.
+///
+/// # Errors
+///
+/// They cannot be read: then nothing may take their place.
+fn packed_references(
+    root: BorrowedFd<'_>,
+    finding: &Finding,
+    start: Option<&Baseline>,
+) -> Result<Option<Content>, QuarantineError> {
+    let is_of_references = matches!(finding.reason, Reason::NamesReferences { .. } | Reason::AppliesStash);
+    if !is_of_references || !finding.path.ends_with("packed-refs") {
+        return Ok(None);
     }
-    let path = Some(&finding.path).filter(|path| path.ends_with("packed-refs"))?;
-    let (file, stat) = beneath::file(root, path).ok()?;
+    let path = finding.path.clone();
+    let failed = |source| QuarantineError::File { action: "read", path: path.clone(), source };
+    let (file, stat) = match beneath::file(root, &path) {
+        // It is gone, which is seen below.
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        found => found.map_err(|errno| failed(errno.into()))?,
+    };
     let mut packed = Vec::new();
-    File::from(file).take(path_list::MAX_SIZE).read_to_end(&mut packed).ok()?;
-    Some(Content {
-        path: path.clone(),
-        mode: stat.st_mode & 0o777,
-        uid: stat.st_uid,
-        gid: stat.st_gid,
-        bytes: repository::without_obeyed_references(&packed),
-    })
+    let read = File::from(file).take(path_list::MAX_SIZE + 1).read_to_end(&mut packed).map_err(failed)?;
+    if read as u64 > path_list::MAX_SIZE {
+        return Err(failed(io::ErrorKind::FileTooLarge.into()));
+    }
+    let known = start.map_or(&[][..], |start| start.references_at(&path));
+    let bytes = repository::without_obeyed_references(&packed, known);
+    let (mode, uid, gid) = (stat.st_mode & 0o777, stat.st_uid, stat.st_gid);
+    Ok(Some(Content { path, mode, uid, gid, bytes }))
 }
 
 /// Gives something an inert name in its own directory.

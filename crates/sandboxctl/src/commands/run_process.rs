@@ -110,7 +110,7 @@ impl RunProcess {
             }
             while signals.front().is_some_and(|(at, _)| *at <= Instant::now()) {
                 let Some((_, signal)) = signals.pop_front() else { break };
-                // Where it is killed, its PID 1 sees that it is gone, and ends everything inside.
+                // Where it is killed, its PID 1 sees that it is gone, and ends everything inside. Dropped, it is killed with its helpers.
                 running.signal(signal);
             }
             let next = signals.front().map(|(at, _)| at.saturating_duration_since(Instant::now()));

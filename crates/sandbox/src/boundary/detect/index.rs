@@ -55,6 +55,11 @@ impl Index {
         &self.path
     }
 
+    /// Lists what it hid or named.
+    pub(crate) fn listed(&self) -> &[String] {
+        &self.hidden
+    }
+
     /// Returns whether nobody has changed the file since.
     fn is_of(&self, list: &PathList) -> bool {
         self.stamp == list.stamp && self.content_hash == list.content_hash

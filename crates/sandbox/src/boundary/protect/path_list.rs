@@ -25,7 +25,8 @@ use crate::host::stamp::{ContentHash, Stamp};
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
 pub(crate) const MAX_SIZE: u64 = 64 << 20;
 
-/// How much of such files one search reads, in bytes. What is beyond that counts as too large: they may be sparse, and so cost nothing.
+/// How much of such files of more than [`MAX_CONTENT`] one search reads, in bytes. What is beyond that counts as too large: they may be
+/// sparse, and so cost nothing.
 const MAX_TOTAL: u64 = 256 << 20;
 
 /// How long the names of all packs together are at most, in bytes. One has some 50.
@@ -118,11 +119,13 @@ impl Default for ReadBudget {
 
 impl ReadBudget {
     /// Takes what reading a file costs. Returns whether there is as much.
-    fn take(&self, stat: &Stat) -> bool {
-        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX).min(MAX_SIZE);
+    fn take(&self, stat: &Stat, longest: u64) -> bool {
+        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX).min(longest);
+        if size <= MAX_CONTENT as u64 {
+            return true;
+        }
         let left = self.0.get().checked_sub(size);
-        self.0.set(left.unwrap_or_default());
-        left.is_some()
+        left.inspect(|left| self.0.set(*left)).is_some()
     }
 }
 
@@ -139,12 +142,15 @@ impl PathList {
         let path = git.join(in_git);
         let (file, stat) = beneath::file(&root, &path).ok()?;
         let (file, stamp) = (File::from(file), Stamp::of(&stat));
+        let is_shared_read = Cell::new(true);
         let shared = |name: &str| {
             let (file, stat) = beneath::file(&root, &path.with_file_name(name)).ok()?;
-            up_to(&file.into(), if budget.take(&stat) { MAX_SIZE + 1 } else { 0 })
+            is_shared_read.set(budget.take(&stat, MAX_SIZE));
+            up_to(&file.into(), if is_shared_read.get() { MAX_SIZE + 1 } else { 0 })
         };
-        let is_read = kind.longest() <= MAX_CONTENT as u64 || budget.take(&stat);
+        let is_read = budget.take(&stat, kind.longest());
         let listed = match kind {
+            ListKind::Merged if !is_read => ListContent::Malformed,
             _ if !is_read => ListContent::TooMany,
             ListKind::Reference => {
                 let content = up_to(&file, MAX_REFERENCE_LENGTH)?;
@@ -160,7 +166,10 @@ impl PathList {
             }
             ListKind::Lines => ListContent::Lines(lines(&up_to(&file, MAX_CONTENT as u64)?)),
             ListKind::Stash => ListContent::Stash,
-            ListKind::Packed => packed(&up_to(&file, MAX_SIZE)?)?,
+            ListKind::Packed => match up_to(&file, MAX_SIZE + 1)? {
+                content if content.len() as u64 > MAX_SIZE => ListContent::TooMany,
+                content => packed(&content)?,
+            },
             ListKind::Index | ListKind::Merged => {
                 let content = up_to(&file, MAX_SIZE + 1)?;
                 let read = match kind {
@@ -171,6 +180,7 @@ impl PathList {
                     _ => index::read(&content, format(), MAX_HIDDEN, shared).map(Some),
                 };
                 match read {
+                    _ if !is_shared_read.get() => ListContent::TooMany,
                     Ok(Some(paths)) => ListContent::Paths(paths),
                     Ok(None) => ListContent::TooMany,
                     Err(MalformedIndex) => ListContent::Malformed,
@@ -341,10 +351,10 @@ impl ListKind {
     /// Returns how much of such a file is read, in bytes.
     fn longest(self) -> u64 {
         match self {
-            Self::Reference => MAX_REFERENCE_LENGTH,
+            Self::Reference | Self::Stash => MAX_REFERENCE_LENGTH,
             Self::Lines => MAX_CONTENT as u64,
             Self::Packs => MAX_PACK_NAMES as u64,
-            Self::Index | Self::Merged | Self::Tables | Self::Graphs | Self::Stash | Self::Packed => MAX_SIZE,
+            Self::Index | Self::Merged | Self::Tables | Self::Graphs | Self::Packed => MAX_SIZE,
         }
     }
 

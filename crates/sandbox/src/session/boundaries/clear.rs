@@ -238,8 +238,8 @@ pub(crate) fn clear_up(
     mut found: Vec<Finding>,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<(Scan, Vec<Stuck>)> {
-    // What is stuck is found again.
-    let _ = quarantine_all(root, remembered, &mut found, notice);
+    // What is stuck is found again, and said then.
+    let _ = quarantine_all(root, remembered, &mut found, &mut |_| {});
     found.retain(|finding| finding.quarantined.is_some());
     let mut scan = rescan(root, remembered, by, known, notice).inspect_err(|error| {
         warn(notice, remembered, format_args!("what the agent made could not be searched: {error}"));
@@ -369,9 +369,8 @@ fn quarantine_all(
         if finding.stays() {
             return true;
         }
-        let original =
-            remembered.baseline.original(&finding.path).filter(|_| finding.origin == FindingOrigin::Replaced);
-        match quarantine::quarantine_until(root, finding, original, SystemTime::now(), until) {
+        let (start, now) = (Some(&remembered.baseline), SystemTime::now());
+        match quarantine::quarantine_until(root, finding, start, now, until) {
             Ok(Moved::Gone) => return false,
             Ok(Moved::Inert) => {}
             Ok(Moved::Doubtful) => doubtful.extend(finding.quarantined.clone()),
