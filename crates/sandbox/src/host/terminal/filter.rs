@@ -28,10 +28,20 @@ pub struct ScreenFilter {
     at: Place,
     /// The sequence or character that has begun.
     begun: Vec<u8>,
-    /// Whether something was shown that asks.
-    asked: bool,
+    /// How much was shown that asks.
+    asked: u32,
     modes: Modes,
     charset: Charset,
+    kind: Kind,
+}
+
+/// What the terminal is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Kind {
+    #[default]
+    Emulator,
+    /// The console of Linux.
+    Console,
 }
 
 /// What the terminal reads.
@@ -53,16 +63,27 @@ enum Place {
     Character(u8),
     /// After the first byte of a control character in UTF-8 (U+0080 to U+009F), or of another character.
     Lead,
-    /// After ESC, and bytes that choose what follows.
+    /// After ESC.
     Escape,
+    /// After ESC and bytes that choose what the next one does.
+    Chosen,
     /// In a control sequence (CSI).
     Control,
-    /// In a string for the terminal (DCS, OSC, APC, PM, SOS).
-    String,
+    /// In a string for the terminal.
+    String(Opener),
     /// The same after ESC, which ends it.
     StringEscape,
     /// The same after the first byte of a control character in UTF-8.
-    StringLead,
+    StringLead(Opener),
+}
+
+/// What has opened a string.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Opener {
+    /// OSC, which BEL ends.
+    Command,
+    /// DCS, APC, PM, SOS or a title of screen. Some terminals end these at BEL, and others do not.
+    Other,
 }
 
 /// What becomes of a byte.
@@ -90,7 +111,12 @@ impl ScreenFilter {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
             .into_iter()
             .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-        Self { charset: Charset::of(is_utf8, locale.as_deref()), ..Self::default() }
+        let kind = if std::env::var_os("TERM").is_some_and(|name| name == "linux") {
+            Kind::Console
+        } else {
+            Kind::Emulator
+        };
+        Self { charset: Charset::of(is_utf8, locale.as_deref()), kind, ..Self::default() }
     }
 
     /// Reads on, and returns what is shown.
@@ -104,8 +130,8 @@ impl ScreenFilter {
         shown
     }
 
-    /// Returns whether something was shown since the last call that the terminal answers.
-    pub(crate) fn take_asked(&mut self) -> bool {
+    /// Returns how much was shown since the last call that the terminal answers.
+    pub(crate) fn take_asked(&mut self) -> u32 {
         std::mem::take(&mut self.asked)
     }
 
@@ -117,6 +143,11 @@ impl ScreenFilter {
     fn read(&mut self, byte: u8, answers: Answers, shown: &mut Vec<u8>) {
         loop {
             let before = self.at;
+            // No control character of UTF-8 can begin: its second byte is left out.
+            if before == Place::Text && self.charset == Charset::Bytes && byte >= 0x80 {
+                shown.push(byte);
+                return;
+            }
             let (next, step) = before.after(byte);
             self.at = next;
             match step {
@@ -125,9 +156,13 @@ impl ScreenFilter {
                 Step::Drop => {}
                 Step::Take => {
                     self.begin(byte);
-                    if next == Place::String && self.begun.strip_prefix(b"\x1b]").is_some_and(is_palette) {
+                    if self.begun.strip_prefix(b"\x1b]").is_some_and(is_palette) {
                         self.at = Place::Text;
-                        self.end(answers, shown);
+                        let palette = std::mem::take(&mut self.begun);
+                        // Others than the console would wait for an end, and swallow whatever is shown until then.
+                        if self.kind == Kind::Console {
+                            shown.extend(palette);
+                        }
                     }
                 }
                 Step::End => {
@@ -179,7 +214,7 @@ impl ScreenFilter {
 
     fn ask(&mut self, sequence: &[u8], answers: Answers, shown: &mut Vec<u8>) {
         if answers == Answers::Read {
-            self.asked = true;
+            self.asked = self.asked.saturating_add(1);
             self.modes.note(sequence);
             shown.extend_from_slice(sequence);
         }
@@ -223,7 +258,7 @@ impl Place {
             (Self::Text, 0xe0..=0xef) => (Self::Character(2), Step::Take),
             (Self::Text, 0xf0..=0xf4) => (Self::Character(3), Step::Take),
             // The answerback.
-            (Self::Text | Self::Escape | Self::Control, ENQ) => (self, Step::Ask),
+            (Self::Text | Self::Escape | Self::Chosen | Self::Control, ENQ) => (self, Step::Ask),
             (Self::Text, 0x80..=0x9f) => (Self::Text, Step::Drop),
             (Self::Text, _) => (Self::Text, Step::Show),
 
@@ -232,30 +267,40 @@ impl Place {
             (Self::Character(_), _) => (Self::Text, Step::Abort),
 
             (Self::Lead, 0x9b) => (Self::Control, Step::Take),
-            (Self::Lead, 0x90 | 0x98 | 0x9d | 0x9e | 0x9f) => (Self::String, Step::Take),
+            (Self::Lead, 0x9d) => (Self::String(Opener::Command), Step::Take),
+            (Self::Lead, 0x90 | 0x98 | 0x9e | 0x9f) => (Self::String(Opener::Other), Step::Take),
             (Self::Lead, 0x80..=0xbf) => (Self::Text, Step::End),
             (Self::Lead, _) => (Self::Text, Step::Abort),
 
-            (Self::String | Self::StringEscape | Self::StringLead, CAN | SUB) => (Self::Text, Step::Abort),
-            (Self::String | Self::StringLead, BEL) => (Self::Text, Step::End),
-            (Self::String | Self::StringLead, ESC) => (Self::StringEscape, Step::Take),
-            (Self::String | Self::StringLead, LEAD) => (Self::StringLead, Step::Take),
-            (Self::StringLead, 0x9c) | (Self::StringEscape, b'\\') => (Self::Text, Step::End),
+            (Self::String(_) | Self::StringEscape | Self::StringLead(_), CAN | SUB) => {
+                (Self::Text, Step::Abort)
+            }
+            (Self::String(Opener::Command) | Self::StringLead(Opener::Command), BEL) => {
+                (Self::Text, Step::End)
+            }
+            (Self::String(_) | Self::StringLead(_), ESC) => (Self::StringEscape, Step::Take),
+            (Self::String(opener) | Self::StringLead(opener), LEAD) => (Self::StringLead(opener), Step::Take),
+            (Self::StringLead(_), 0x9c) | (Self::StringEscape, b'\\') => (Self::Text, Step::End),
             // Another sequence ends it, too, and has begun already.
             (Self::StringEscape, _) => (Self::Escape, Step::Abort),
-            (Self::StringLead, 0x80..=0x9f) => (Self::Lead, Step::Abort),
+            (Self::StringLead(_), 0x80..=0x9f) => (Self::Lead, Step::Abort),
             // Some answer it there, too.
-            (Self::String | Self::StringLead, ENQ) => (Self::String, Step::Drop),
-            (Self::String | Self::StringLead, _) => (Self::String, Step::Take),
+            (Self::String(opener) | Self::StringLead(opener), ENQ) => (Self::String(opener), Step::Drop),
+            (Self::String(opener) | Self::StringLead(opener), _) => (Self::String(opener), Step::Take),
 
-            (Self::Escape | Self::Control, CAN | SUB | ESC | 0x80..) => (Self::Text, Step::Abort),
+            (Self::Escape | Self::Chosen | Self::Control, CAN | SUB | ESC | 0x80..) => {
+                (Self::Text, Step::Abort)
+            }
             // Terminals ignore these in a sequence, and obey other control characters at once.
-            (Self::Escape | Self::Control, 0 | DEL) => (self, Step::Drop),
-            (Self::Escape | Self::Control, 0..0x20) => (self, Step::Show),
+            (Self::Escape | Self::Chosen | Self::Control, 0 | DEL) => (self, Step::Drop),
+            (Self::Escape | Self::Chosen | Self::Control, 0..0x20) => (self, Step::Show),
             (Self::Escape, b'[') => (Self::Control, Step::Take),
-            (Self::Escape, b'P' | b'X' | b']' | b'^' | b'_') => (Self::String, Step::Take),
-            (Self::Escape, b' '..=b'/') | (Self::Control, b' '..=b'?') => (self, Step::Take),
-            (Self::Escape | Self::Control, _) => (Self::Text, Step::End),
+            (Self::Escape, b']') => (Self::String(Opener::Command), Step::Take),
+            (Self::Escape, b'P' | b'X' | b'^' | b'_' | b'k') => (Self::String(Opener::Other), Step::Take),
+            // After these all letters are alike.
+            (Self::Escape | Self::Chosen, b' '..=b'/') => (Self::Chosen, Step::Take),
+            (Self::Control, b' '..=b'?') => (self, Step::Take),
+            (Self::Escape | Self::Chosen | Self::Control, _) => (Self::Text, Step::End),
         }
     }
 }
@@ -281,19 +326,106 @@ mod tests {
 
     /// What changes more than the screen.
     const STEERING: &[&str] = &[
-        "\x1b]7;file://host/workspace/a\x07", "\x1b]7;file://host/a\x1b\\", "\u{9d}7;file://host/a\u{9c}",
-        "\x1b]007;file://host/a\x07", "\x1b]9;9;/a\x07", "\x1b]9;09;/a\x07", "\x1b]9;7;calc\x07",
-        "\x1b]1337;CurrentDir=/a\x07", "\x1b]1337;RemoteHost=a@b\x07", "\x1b]1337;SetUserVar=a=Yg==\x07",
-        "\x1b]1337;File=name=YQ==:AAAA\x07", "\x1b]1337;Copy=:AAAA\x07", "\x1b]633;P;Cwd=/a\x07",
-        "\x1b]633;E;rm\x07", "\x1b]52;c;dGV4dA==\x07", "\x1b]52;c;?\x07", "\x1b]133;C;cmdline=rm\x07",
-        "\x1b]133;C;k=s;cmdline_url=rm\x07", "\x1b]6;file:///a\x07", "\x1b]46;/a\x07", "\x1b]51;A/a\x07",
-        "\x1b]50;Command=sh\x07", "\x1b]777;preexec;a\x07", "\x1b]3008;start=a;cwd=/a\x07",
-        "\x1b]l title\x1b\\", "\x1b]+0;title\x07", "\x1b]4294967296;title\x07", "\x1b]\x07",
-        "\x1bP0;1|17/746f7563680a\x1b\\", "\x1bPtmux;a\x1b\\", "\x1bP1000p\x1b\\", "\x1bP@kitty-cmd{}\x1b\\",
-        "\u{90}0;1|17/41\u{9c}", "\x1b_title\x1b\\", "\x1b^message\x1b\\", "\x1bXmessage\x1b\\",
-        "\x1b_Gt=f,a=q;L2E=\x1b\\", "\x1b[5i", "\x1b[?5i", "\x1b[?38h", "\x1b%@", "\x1b%/G",
+        "\x1b]7;file://host/workspace/a\x07",
+        "\x1b]7;file://host/a\x1b\\",
+        "\u{9d}7;file://host/a\u{9c}",
+        "\x1b]007;file://host/a\x07",
+        "\x1b]9;9;/a\x07",
+        "\x1b]9;09;/a\x07",
+        "\x1b]9;7;calc\x07",
+        "\x1b]1337;CurrentDir=/a\x07",
+        "\x1b]1337;RemoteHost=a@b\x07",
+        "\x1b]1337;SetUserVar=a=Yg==\x07",
+        "\x1b]1337;File=name=YQ==:AAAA\x07",
+        "\x1b]1337;Copy=:AAAA\x07",
+        "\x1b]633;P;Cwd=/a\x07",
+        "\x1b]633;E;rm\x07",
+        "\x1b]52;c;dGV4dA==\x07",
+        "\x1b]52;c;?\x07",
+        "\x1b]133;C;cmdline=rm\x07",
+        "\x1b]133;C;k=s;cmdline_url=rm\x07",
+        "\x1b]6;file:///a\x07",
+        "\x1b]46;/a\x07",
+        "\x1b]51;A/a\x07",
+        "\x1b]50;Command=sh\x07",
+        "\x1b]777;preexec;a\x07",
+        "\x1b]3008;start=a;cwd=/a\x07",
+        "\x1b]l title\x1b\\",
+        "\x1b]+0;title\x07",
+        "\x1b]4294967296;title\x07",
+        "\x1b]\x07",
+        "\x1bP0;1|17/746f7563680a\x1b\\",
+        "\x1bPtmux;a\x1b\\",
+        "\x1bP1000p\x1b\\",
+        "\x1bP@kitty-cmd{}\x1b\\",
+        "\u{90}0;1|17/41\u{9c}",
+        "\x1b_title\x1b\\",
+        "\x1b^message\x1b\\",
+        "\x1bXmessage\x1b\\",
+        "\x1b_Gt=f,a=q;L2E=\x1b\\",
+        "\x1b[5i",
+        "\x1b[?5i",
+        "\x1b[?38h",
+        "\x1b%@",
+        "\x1b%/G",
         // The Linux console reads CSI in the middle of a character of a title.
         "\x1b]0;\u{96db}6n\x07",
+        // Others end a string at BEL, or obey a control character in it, or ignore it there.
+        "\x1bPq\x07\x1b\\",
+        "\x1b_Gi=1;\x07\x1b\\",
+        "\x1bPq~\t~\x1b\\",
+        "\x1bktitle\x07\x1b\\",
+        "\x1bP0\nq~\x1b\\",
+        "\x1b]9;\09;/a\x07",
+        "\x1b]9;\x7f9;/a\x07",
+        "\x1b]133;C;cmd\0line=rm\x07",
+        "\x1b]0;one\ntwo\x07",
+        "\x1b_Gt\r=f,a=q;L2E=\x1b\\",
+        "\x1b]1337;File=inline=1\n:AAAA\x07",
+        // Which of two values counts is not the same everywhere.
+        "\x1b]1337;File=inline=1;inline=0:AAAA\x07",
+        "\x1b]1337;File=inline=0;inline=1:AAAA\x07",
+        "\x1b]1337;File=inline=1;Inline=0:AAAA\x07",
+        "\x1b]1337;MultipartFile=inline=1;inline=0\x07",
+        "\x1b]1337;File=inline=1;inline:AAAA\x07",
+        "\x1b]1337;File=inline=10:AAAA\x07",
+        // The console needs no end of these, and others do.
+        "\x1b]R",
+        "\x1b]P0123abc",
+        // Screen takes the last byte for the beginning of a string or of a control sequence.
+        "\x1b(]",
+        "\x1b ]",
+        "\x1b([",
+        "\x1b(P",
+        "\x1b#_",
+        "\x1b(k",
+        "\x1b!x",
+        // VT52, no repetition of keys, a log, other keys for the same, the clipboard, the window at BEL.
+        "\x1b[?2l",
+        "\x1b[?25;2l",
+        "\x1b[?2r",
+        "\x1b[?8l",
+        "\x1b[?46h",
+        "\x1b[?46r",
+        "\x1b[?67h",
+        "\x1b[?67l",
+        "\x1b[?1035l",
+        "\x1b[?1036h",
+        "\x1b[?1037h",
+        "\x1b[?1039h",
+        "\x1b[?1041h",
+        "\x1b[?1043h",
+        "\x1b[?1050h",
+        "\x1b[?1051h",
+        "\x1b[?1053h",
+        "\x1b[?1060h",
+        "\x1b[?1061h",
+        "\x1b[?1061r",
+        "\u{9b}?46h",
+        // A locked keyboard, and whatever is typed shown by the terminal itself.
+        "\x1b[2h",
+        "\x1b[4;2h",
+        "\x1b[12l",
     ];
 
     /// What programs show that nobody answers.
@@ -337,11 +469,15 @@ mod tests {
         "\x1b[>4;2m",
         "\r\n\t\x08\x07",
         "\x1b]1337;File=inline=1:AAAA\x07",
-        "\x1b]R\x1b]P0123abctext",
+        "\x1b]1337;File=name=YQ==;inline=1;size=4:AA\r\nAA\x07",
+        "\x1bPq#0;2;0;0;0\n#0~~@@\r\n-\x1b\\",
+        "\x1bktitle\x1b\\",
+        "\x1b[2l\x1b[4h\x1b[12h\x1b[?2h\x1b[?8h\x1b[?46l",
+        "\x1b[?1034h\x1b[?1045h\x1b[?1047h\x1b[?1048h\x1b[?1070h\x1b[?47h\x1b[?40h",
     ];
 
-    /// Returns what is shown of an output, wherever it is cut, and whether it asks.
-    fn shown(output: &[u8], answers: Answers) -> (Vec<u8>, bool) {
+    /// Returns what is shown of an output, wherever it is cut, and how often it asks.
+    fn shown(output: &[u8], answers: Answers) -> (Vec<u8>, u32) {
         let mut filter = ScreenFilter::default();
         let whole = filter.show(output, answers);
         let mut other = ScreenFilter::default();
@@ -363,7 +499,7 @@ mod tests {
             // Whatever is obeyed in the middle of a sequence or ignored there.
             let ignored = |byte: &u8| !matches!(byte, 0 | 0x7f);
             assert!(seen.iter().eq(question.as_bytes().iter().filter(|byte| ignored(byte))), "{question:?}");
-            assert!(asked, "{question:?}");
+            assert_eq!(asked, 1, "{question:?}");
             let output = format!("before {question}\x1b[1mafter");
             assert_eq!(left(output.as_bytes()), "before \x1b[1mafter", "{question:?}");
         }
@@ -374,7 +510,7 @@ mod tests {
         for steering in STEERING {
             let output = format!("before {steering}\x1b[1mafter");
             for answers in [Answers::Read, Answers::Unread] {
-                let expected = (b"before \x1b[1mafter".to_vec(), false);
+                let expected = (b"before \x1b[1mafter".to_vec(), 0);
                 assert_eq!(shown(output.as_bytes(), answers), expected, "{steering:?}");
             }
         }
@@ -385,7 +521,7 @@ mod tests {
         for output in SHOWN {
             let output = format!("{output}after");
             assert_eq!(left(output.as_bytes()), output);
-            assert_eq!(shown(output.as_bytes(), Answers::Read), (output.clone().into_bytes(), false));
+            assert_eq!(shown(output.as_bytes(), Answers::Read), (output.clone().into_bytes(), 0));
         }
     }
 
@@ -409,6 +545,10 @@ mod tests {
             ("\x1bPq#0\u{9b}6n\x1b\\b", "\x1b\\b"),
             ("\x1b]0;a\u{9d}7;file:///a\x07b", "b"),
             ("\x1b]0;a\u{85}b\x07c", "\u{85}b\x07c"),
+            // Only a command ends at BEL.
+            ("\x1bPq\x07a\x1b\\b", "b"),
+            ("\x1b_Gi=1;\x07a\u{9c}b", "b"),
+            ("\x1b]0;a\x07b", "\x1b]0;a\x07b"),
         ] {
             assert_eq!(left(output.as_bytes()), rest, "{output:?}");
         }
@@ -428,10 +568,14 @@ mod tests {
             (b"\xf4\x90\x80\x80", b"\xf4"),
             (b"caf\xe9 \xc2 \xfc", b"caf\xe9 \xc2 \xfc"),
             (b"\x1b]0;a\x9cb\x07c", b"c"),
+            // No string has begun.
+            (b"\x1b(]\x9b6n\x07", b"6n\x07"),
+            (b"\x1b ]\x9b6n\x07", b"6n\x07"),
+            (b"\x1b(B\x9b6n\x07", b"\x1b(B6n\x07"),
             (b"\x1b]0;caf\xe9\x07c", b"\x1b]0;caf\xe9\x07c"),
         ] {
             assert_eq!(shown(output, Answers::Unread).0, rest, "{output:?}");
-            assert_eq!(shown(output, Answers::Read), (rest.to_vec(), false), "{output:?}");
+            assert_eq!(shown(output, Answers::Read), (rest.to_vec(), 0), "{output:?}");
         }
     }
 
@@ -439,6 +583,13 @@ mod tests {
     fn a_terminal_of_single_bytes_gets_no_control_character_in_a_character_either() {
         let mut filter = ScreenFilter { charset: Charset::Bytes, ..ScreenFilter::default() };
         assert_eq!(filter.show("雛6n\u{9b}6né".as_bytes(), Answers::Read), b"\xe96n\xc26n\xc3\xa9");
+        // None of its characters waits for the next byte.
+        for (charset, shown) in [(Charset::Bytes, &b"\xe9"[..]), (Charset::Utf8, b"")] {
+            let mut filter = ScreenFilter { charset, ..ScreenFilter::default() };
+            assert_eq!(filter.show(b"\xe9", Answers::Read), shown, "{charset:?}");
+        }
+        let mut filter = ScreenFilter { charset: Charset::Bytes, ..ScreenFilter::default() };
+        assert_eq!(filter.show(b"\xc2\x9b6n\x1b[\xc2\x9b\xff", Answers::Read), b"\xc26n\xc2\xff");
         for (is_utf8, locale, charset) in [
             (true, Some("C"), Charset::Utf8),
             (false, None, Charset::Utf8),
@@ -459,7 +610,23 @@ mod tests {
         assert_eq!(filter.show(b"m", Answers::Read), b"\x1b[1m");
         assert_eq!(filter.show(b"\x1b[6", Answers::Read), b"");
         assert_eq!(filter.show(b"ny", Answers::Unread), b"y");
-        assert!(!filter.take_asked());
+        assert_eq!(filter.take_asked(), 0);
+    }
+
+    #[test]
+    fn the_console_gets_commands_without_an_end() {
+        let output = b"\x1b]R\x1b]P0123abctext";
+        let mut filter = ScreenFilter { kind: Kind::Console, ..ScreenFilter::default() };
+        assert_eq!(filter.show(output, Answers::Unread), output);
+        assert_eq!(ScreenFilter::default().show(output, Answers::Unread), b"text");
+    }
+
+    #[test]
+    fn each_question_is_counted() {
+        for (output, asked) in [("\x1b[6n\x1b[6n\x05", 3), ("\x1b[6n\x1b[1m", 1), ("\x1b[1m", 0)] {
+            assert_eq!(shown(output.as_bytes(), Answers::Read).1, asked, "{output:?}");
+            assert_eq!(shown(output.as_bytes(), Answers::Unread).1, 0, "{output:?}");
+        }
     }
 
     #[test]

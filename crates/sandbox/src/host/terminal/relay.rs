@@ -11,6 +11,7 @@ use rustix::termios::{OptionalActions, OutputModes};
 
 use super::filter::{Answers, ScreenFilter};
 use super::screen::{Screen, stop_here};
+use super::sequence::has_answer;
 use crate::host::identity::Identity;
 
 /// How much waits in one direction before no more is read.
@@ -82,9 +83,9 @@ pub struct Relay {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: Instant,
-    /// Whether something was typed since.
+    /// Whether the terminal has answered something since.
     heard: bool,
-    /// Whether that may be the answer to a question before.
+    /// Whether that may be the answer to another question.
     overlaps: bool,
 }
 
@@ -272,6 +273,7 @@ impl Relay {
         }
         let end = asked.at + ANSWERING;
         let mut heard = asked.heard;
+        let mut buffer = [0; PIECE];
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let patience = if heard && !asked.overlaps { left.min(SILENCE) } else { left };
@@ -279,9 +281,9 @@ impl Relay {
             let mut fds = [PollFd::new(input, PollFlags::IN)];
             match poll(&mut fds, Some(&timeout)) {
                 Ok(0) => break,
-                Ok(_) => match rustix::io::read(input, &mut [0; PIECE]) {
+                Ok(_) => match rustix::io::read(input, &mut buffer) {
                     Ok(0) | Err(Errno::IO) => break,
-                    Ok(_) => heard = true,
+                    Ok(length) => heard |= has_answer(&buffer[..length]),
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     Err(errno) => return Err(errno.into()),
                 },
@@ -292,11 +294,14 @@ impl Relay {
         Ok(())
     }
 
-    /// Notes that the agent asks the terminal something now.
-    fn note_question(&mut self) {
+    /// Notes how many questions the agent asks the terminal now.
+    fn note_questions(&mut self, count: u32) {
+        if count == 0 {
+            return;
+        }
         let at = Instant::now();
         let is_open = |before: Asked| (before.overlaps || !before.heard) && at < before.at + ANSWERING;
-        self.asked = Some(Asked { at, heard: false, overlaps: self.asked.is_some_and(is_open) });
+        self.asked = Some(Asked { at, heard: false, overlaps: count > 1 || self.asked.is_some_and(is_open) });
     }
 
     /// Makes the caller's terminal what it was before.
@@ -330,7 +335,7 @@ impl Relay {
             Ok(length) => {
                 self.to_agent.extend_from_slice(&buffer[..length]);
                 if let Some(asked) = &mut self.asked {
-                    asked.heard = true;
+                    asked.heard |= has_answer(&buffer[..length]);
                 }
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -357,9 +362,8 @@ impl Relay {
                         _ => Answers::Unread,
                     };
                     self.to_screen.extend(self.filter.show(&buffer[..length], answers));
-                    if self.filter.take_asked() {
-                        self.note_question();
-                    }
+                    let count = self.filter.take_asked();
+                    self.note_questions(count);
                     if let Some(recorded) = &mut self.recorded {
                         recorded.extend_from_slice(&buffer[..length]);
                     }
@@ -516,19 +520,32 @@ mod tests {
     }
 
     #[test]
+    fn each_of_two_questions_at_once_is_waited_for() {
+        assert!(!is_left(b"\x1b[6n\x1b[6n", &[(100, b"\x1b[1;1R"), (400, b"\x1b[1;1R")]));
+        // The control.
+        assert!(is_left(b"\x1b[6n", &[(100, b"\x1b[1;1R"), (600, b"x")]));
+    }
+
+    #[test]
+    fn a_key_is_no_answer() {
+        assert!(!is_left(b"\x1b[6n", &[(100, b"x"), (400, b"\x1b[1;1R")]));
+        assert!(!is_left(b"\x1b[6n", &[(100, b"\x1b[A"), (400, b"\x1b[1;1R")]));
+    }
+
+    #[test]
     fn where_two_questions_are_open_the_answer_to_one_is_not_the_end() {
         let ((_person, caller), (agent, _inside)) = (terminal(), terminal());
         let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd(), caller: Identity::own() };
         let mut relay = Relay::new(agent.into(), ends).unwrap();
         let overlaps = |relay: &Relay| relay.asked.unwrap().overlaps;
-        relay.note_question();
+        relay.note_questions(1);
         assert!(!overlaps(&relay));
-        relay.note_question();
+        relay.note_questions(1);
         assert!(overlaps(&relay));
         let earlier = |relay: &mut Relay, heard| {
             let at = Instant::now().checked_sub(ANSWERING / 2).unwrap();
             relay.asked = Some(Asked { at, heard, overlaps: false });
-            relay.note_question();
+            relay.note_questions(1);
         };
         earlier(&mut relay, true);
         assert!(!overlaps(&relay));

@@ -25,21 +25,23 @@ const SILENT_MODES: &[std::ops::RangeInclusive<u32>] = &[
     18..=19,
     25..=25,
     30..=30,
-    40..=47,
-    66..=69,
+    40..=45,
+    47..=47,
+    66..=66,
+    68..=69,
     80..=80,
     95..=95,
     1005..=1007,
     1010..=1011,
     1014..=1016,
-    1034..=1070,
+    1034..=1034,
+    1040..=1040,
+    1045..=1049,
+    1070..=1070,
     2004..=2006,
     2026..=2027,
     8452..=8452,
 ];
-
-/// Opens a window of another kind, which reads other sequences (xterm's Tektronix).
-const TEKTRONIX: u32 = 38;
 
 /// Returns what a terminal does about a whole sequence.
 pub(super) fn meaning(sequence: &[u8]) -> Meaning {
@@ -52,7 +54,11 @@ pub(super) fn meaning(sequence: &[u8]) -> Meaning {
     };
     match kind {
         b'[' => control(rest),
-        b']' | b'P' | b'_' if is_read_otherwise(rest) => Meaning::Steers,
+        b']' | b'P' | b'_' | b'k' if is_read_otherwise(kind, until_end(rest)) => Meaning::Steers,
+        // Screen does not end at the last byte: it begins a string or a control sequence there, as after ESC alone.
+        b' '..=b'/' if matches!(rest, [.., b'[' | b']' | b'P' | b'X' | b'^' | b'_' | b'k']) => {
+            Meaning::Steers
+        }
         b']' => command(until_end(rest)),
         b'P' => device_control(until_end(rest)),
         b'_' => application_command(rest),
@@ -60,16 +66,27 @@ pub(super) fn meaning(sequence: &[u8]) -> Meaning {
         b'Z' => Meaning::Asks,
         b' ' | b'%' if rest == b"G" => Meaning::Asks,
         // Messages of screen, and what is for others. The end of UTF-8.
-        b'X' | b'^' | b'%' => Meaning::Steers,
+        b'X' | b'^' | b'!' | b'%' => Meaning::Steers,
         _ => Meaning::Silent,
     }
 }
 
-/// Returns whether some terminals find another sequence in a string: the Linux console reads CSI in the middle of a character, and
-/// others the control characters of ISO 8859 where there is no character.
-fn is_read_otherwise(string: &[u8]) -> bool {
+/// Returns whether some terminals find another sequence in a string, or another string: the Linux console reads CSI in the middle of a
+/// character, and others the control characters of ISO 8859 where there is no character. Those of ASCII are ignored by some, and others
+/// obey them, end the string there, or keep them; only between the lines of a picture all ignore them.
+fn is_read_otherwise(kind: u8, string: &[u8]) -> bool {
     let has_controls = || string.iter().any(|byte| (0x80..=0x9f).contains(byte));
-    string.contains(&0x9b) || std::str::from_utf8(string).is_err() && has_controls()
+    if string.contains(&0x9b) || std::str::from_utf8(string).is_err() && has_controls() {
+        return true;
+    }
+    let picture = match kind {
+        b'P' => device_function(string),
+        b']' if string.starts_with(b"1337;File=") => string.iter().position(|byte| *byte == b':'),
+        _ => None,
+    };
+    let (command, picture) = string.split_at(picture.unwrap_or(string.len()));
+    let without_lines = picture.iter().filter(|byte| !matches!(byte, b'\r' | b'\n'));
+    command.iter().chain(without_lines).any(u8::is_ascii_control)
 }
 
 /// The parts of a control sequence, without its beginning.
@@ -115,14 +132,32 @@ impl<'a> Control<'a> {
 /// Returns what a control sequence does, without its beginning.
 fn control(sequence: &[u8]) -> Meaning {
     let Some(control) = Control::parse(sequence) else { return Meaning::Asks };
-    let has = |wanted| control.numbers().any(|mode| mode == Some(wanted));
     match (control.private, control.between, control.last) {
         // The printer.
         (_, b"", b'i') => Meaning::Steers,
-        (Some(b'?'), b"", b'h' | b'r') if has(TEKTRONIX) => Meaning::Steers,
+        _ if switches_more(control) => Meaning::Steers,
         _ if is_silent(control) => Meaning::Silent,
         _ => Meaning::Asks,
     }
+}
+
+/// Returns whether a control sequence switches something beyond the screen, such as what keys type.
+fn switches_more(control: Control<'_>) -> bool {
+    control.numbers().flatten().any(|mode| match (control.private, mode) {
+        // A locked keyboard.
+        (None, 2) => control.last == b'h',
+        // The terminal itself shows what is typed.
+        (None, 12) => control.last == b'l',
+        // A VT52, which reads other sequences, and keys that repeat nothing.
+        (Some(b'?'), 2 | 8) => matches!(control.last, b'l' | b'r'),
+        // A window of another kind, which reads other sequences (xterm's Tektronix), and a log in a file.
+        (Some(b'?'), 38 | 46) => matches!(control.last, b'h' | b'r'),
+        // Backspace, modifiers, other keyboards, the clipboard, and the window at BEL.
+        (Some(b'?'), 67 | 1035..=1037 | 1039 | 1041..=1044 | 1050..=1053 | 1060 | 1061) => {
+            matches!(control.last, b'h' | b'l' | b'r')
+        }
+        _ => false,
+    })
 }
 
 /// Returns whether nobody answers a control sequence.
@@ -139,7 +174,8 @@ fn is_silent(control: Control<'_>) -> bool {
             let is_silent = |mode: &u32| SILENT_MODES.iter().any(|modes| modes.contains(mode));
             control.numbers().all(|mode| mode.as_ref().is_some_and(is_silent))
         }
-        (Some(b'?'), b"", last) => matches!(last, b'l' | b'J' | b'K' | b's'),
+        (Some(b'?'), b"", b'l') => control.numbers().all(|mode| mode.is_some()),
+        (Some(b'?'), b"", last) => matches!(last, b'J' | b'K' | b's'),
         (Some(b'>'), b"", last) => matches!(last, b'm' | b'n' | b'p' | b's' | b't' | b'u'),
         (Some(b'<' | b'='), b"", last) => last == b'u',
         // Rectangles, pages and scrolling; the cursor; resets; protection; colours on a stack.
@@ -155,9 +191,6 @@ fn is_silent(control: Control<'_>) -> bool {
 
 /// Returns what a command to the operating system (OSC) does.
 fn command(text: &[u8]) -> Meaning {
-    if is_palette(text) {
-        return Meaning::Silent;
-    }
     let (first, text) = first_field(text, b';');
     let Some(command) = number(first) else { return Meaning::Steers };
     let asks = |asks: bool| if asks { Meaning::Asks } else { Meaning::Silent };
@@ -190,8 +223,11 @@ fn of_iterm(text: &[u8]) -> Meaning {
     match name {
         // What is not shown is stored.
         b"File" | b"MultipartFile" => {
-            let mut arguments = first_field(value, b':').0.split(|byte| *byte == b';');
-            if arguments.any(|one| one == b"inline=1") { Meaning::Silent } else { Meaning::Steers }
+            let arguments = first_field(value, b':').0.split(|byte| *byte == b';');
+            let is_of_place =
+                |one: &&[u8]| first_field(one, b'=').0.trim_ascii().eq_ignore_ascii_case(b"inline");
+            // Terminals do not agree on which of several counts.
+            if arguments.filter(is_of_place).eq([b"inline=1"]) { Meaning::Silent } else { Meaning::Steers }
         }
         b"FilePart"
         | b"FileEnd"
@@ -207,7 +243,7 @@ fn of_iterm(text: &[u8]) -> Meaning {
 
 /// Returns what a string for the device (DCS) does: keys are programmed, multiplexers and other programs addressed in such, too.
 fn device_control(text: &[u8]) -> Meaning {
-    let begins = text.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';')).unwrap_or(text.len());
+    let begins = device_function(text).unwrap_or(text.len());
     match &text[begins..] {
         // A picture (sixel).
         [b'q', ..] => Meaning::Silent,
@@ -217,6 +253,11 @@ fn device_control(text: &[u8]) -> Meaning {
         [b'$' | b'+', b'q', ..] => Meaning::Asks,
         _ => Meaning::Steers,
     }
+}
+
+/// Returns where in a string for the device its parameters end.
+fn device_function(text: &[u8]) -> Option<usize> {
+    text.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';'))
 }
 
 /// Returns what a command to a program (APC) does: one of kitty is a picture, unless that comes from a file.
@@ -232,6 +273,37 @@ pub(super) fn is_palette(text: &[u8]) -> bool {
     match text {
         b"R" => true,
         [b'P', colour @ ..] => colour.len() == 7 && colour.iter().all(u8::is_ascii_hexdigit),
+        _ => false,
+    }
+}
+
+/// Returns whether there is a whole answer of a terminal in what was typed. What keys, the mouse, the focus or a new size may type is none.
+pub(super) fn has_answer(typed: &[u8]) -> bool {
+    typed.iter().enumerate().filter(|(_, byte)| **byte == ESC).any(|(at, _)| match &typed[at + 1..] {
+        [b'[', rest @ ..] => {
+            let end = rest.iter().position(|byte| !(b' '..=b'?').contains(byte));
+            end.and_then(|end| Control::parse(&rest[..=end])).is_some_and(is_answer)
+        }
+        [b']', rest @ ..] => rest.contains(&BEL) || rest.windows(2).any(|end| end == b"\x1b\\"),
+        [b'P' | b'_', rest @ ..] => rest.windows(2).any(|end| end == b"\x1b\\"),
+        _ => false,
+    })
+}
+
+/// Returns whether only a terminal that was asked says this.
+fn is_answer(control: Control<'_>) -> bool {
+    let mut numbers = control.numbers();
+    let (first, second) = (numbers.next().flatten(), numbers.next().flatten());
+    match (control.private, control.last) {
+        // The colours have changed, and nobody has asked now.
+        (Some(b'?'), b'n') => first != Some(997),
+        (Some(b'?'), b'c' | b'R' | b'S' | b'u' | b'y')
+        | (Some(b'>' | b'='), b'c')
+        | (None, b'c' | b'n' | b'x' | b'y') => true,
+        // F3 with a modifier, or the cursor in the first line.
+        (None, b'R') => first != Some(1) || second == Some(1) || second > Some(16),
+        // The size has changed.
+        (None, b't') => first != Some(48),
         _ => false,
     }
 }
@@ -254,4 +326,30 @@ fn first_field(text: &[u8], separator: u8) -> (&[u8], &[u8]) {
 fn until_end(string: &[u8]) -> &[u8] {
     let ends: [&[u8]; 3] = [&[BEL], &[ESC, b'\\'], &[LEAD, 0x9c]];
     ends.iter().find_map(|end| string.strip_suffix(*end)).unwrap_or(string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_told_from_keys() {
+        for answer in [
+            "\x1b[1;1R", "\x1b[24;5R", "\x1b[?1;1;1R", "\x1b[0n", "\x1b[?62;c", "\x1b[>0;276;0c",
+            "\x1b[8;24;80t", "\x1b[?2026;2$y", "\x1b[?1u", "\x1bP1$r0m\x1b\\", "\x1b]11;rgb:0/0/0\x07",
+            "\x1b]11;rgb:0/0/0\x1b\\", "\x1b_Gi=1;OK\x1b\\",
+        ] {
+            assert!(has_answer(answer.as_bytes()), "{answer:?}");
+            assert!(has_answer(format!("x\x1b[A{answer}y").as_bytes()), "{answer:?}");
+            let (begun, _) = answer.split_at(answer.len() - 1);
+            assert!(!has_answer(begun.as_bytes()), "{begun:?}");
+        }
+        for typed in [
+            "x", "\r", "\x1b", "\x1b[A", "\x1bOP", "\x1b[1;5A", "\x1b[1;2R", "\x1b[3~",
+            "\x1b[200~R\x1b[201~", "\x1b[97;5u", "\x1b[I", "\x1b[<0;1;1M", "\x1b[<0;1;1m", "\x1b[M !!",
+            "\x1b]", "\x1bP", "\x1b[48;24;80;0;0t", "\x1b[?997;1n", "\x1b[Z", "\x1b[1;2S",
+        ] {
+            assert!(!has_answer(typed.as_bytes()), "{typed:?}");
+        }
+    }
 }
