@@ -37,7 +37,14 @@ pub(super) fn parts(content: &[u8], format: FileFormat, keys: &'static Keys) -> 
 fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(String, String)>> {
     let text = std::str::from_utf8(content).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = SettingsReader { keys, path: Vec::new(), refused: None, found: Vec::new(), length: 0 };
+    let mut reader = SettingsReader {
+        keys,
+        path: Vec::new(),
+        lists: Vec::new(),
+        refused: None,
+        found: Vec::new(),
+        length: 0,
+    };
     match format {
         FileFormat::Json => reader.json(text),
         FileFormat::Toml => reader.toml(text),
@@ -65,6 +72,8 @@ pub(super) fn classify_opencode(content: &[u8], keys: &'static Keys) -> Option<R
 struct SettingsReader {
     keys: &'static Keys,
     path: Vec<String>,
+    /// How long the path is to each list that this is in.
+    lists: Vec<usize>,
     /// How long the path is to the key that does not pass, of those that this is in.
     refused: Option<usize>,
     /// With their values, where these count.
@@ -96,7 +105,7 @@ impl SettingsReader {
         let is_free = matches!(self.keys, Keys::AllBut(..));
         let passes = passes && (is_free || self.covering().any(|covers| covers.allows(key)));
         if !passes {
-            self.note("");
+            self.note(&format_args!(""));
             self.refused.get_or_insert(self.path.len());
         }
     }
@@ -120,14 +129,45 @@ impl SettingsReader {
             }
         };
         if self.refused.is_some() || !fits {
-            self.note(written);
+            self.note(&written);
         }
     }
 
     /// Looks at a value that is no text: any key may have it that passes.
     fn other_value(&mut self, value: &dyn fmt::Display) {
         if self.refused.is_some() {
-            self.note(&value.to_string());
+            self.note(&format_args!("{value}"));
+        }
+    }
+
+    /// Begins a table. What is the same in a list of tables, and in one of them, may mean something else.
+    fn open_table(&mut self) {
+        self.other_value(&'{');
+    }
+
+    fn close_table(&mut self) {
+        self.close('}');
+    }
+
+    /// Begins a list. A program may run a list as it is, and have a shell run the text that is its only item.
+    fn open_list(&mut self) {
+        self.other_value(&'[');
+        self.lists.push(self.path.len());
+    }
+
+    fn close_list(&mut self) {
+        self.lists.pop();
+        self.close(']');
+    }
+
+    /// Notes where a list or a table ends within a key that does not pass.
+    fn close(&mut self, bracket: char) {
+        if self.refused.is_none() {
+            return;
+        }
+        self.length += 1;
+        if let Some((_, whole)) = self.found.last_mut().filter(|_| self.length <= MOST) {
+            whole.push(bracket);
         }
     }
 
@@ -146,17 +186,20 @@ impl SettingsReader {
         })
     }
 
-    /// Notes a setting that does not pass. All within a key that does not is one with it: its order counts.
-    fn note(&mut self, value: &str) {
+    /// Notes a setting that does not pass, its text in quotes and every other value without. All within a key that does not is one with it: its
+    /// order counts. A value that does not pass is one with the lists that it is in, but not with what else they hold.
+    fn note(&mut self, value: &dyn fmt::Debug) {
+        let value = format!("{value:?}");
         self.length += self.path.iter().map(String::len).sum::<usize>() + value.len();
+        self.length += self.lists.len() * 4;
         if self.length > MOST {
             return;
         }
         match self.found.last_mut().filter(|_| self.refused.is_some()) {
             Some((_, whole)) => {
-                let _ = write!(whole, "\n{:?}={value:?}", self.path);
+                let _ = write!(whole, "\n{:?}={value}", self.path);
             }
-            None => self.found.push((self.path.join("."), value.to_owned())),
+            None => self.found.push((self.path.join("."), format!("{:?}{value}", self.lists))),
         }
     }
 
@@ -190,17 +233,23 @@ impl SettingsReader {
     }
 
     fn table(&mut self, table: &DeTable<'_>) {
+        self.open_table();
         for (key, value) in table {
             self.enter(key.get_ref());
             self.toml_value(value.get_ref());
             self.leave();
         }
+        self.close_table();
     }
 
     fn toml_value(&mut self, value: &DeValue<'_>) {
         match value {
             DeValue::Table(table) => self.table(table),
-            DeValue::Array(values) => values.iter().for_each(|value| self.toml_value(value.get_ref())),
+            DeValue::Array(values) => {
+                self.open_list();
+                values.iter().for_each(|value| self.toml_value(value.get_ref()));
+                self.close_list();
+            }
             DeValue::String(text) => self.value(text),
             DeValue::Boolean(value) => self.other_value(value),
             DeValue::Integer(value) => self.other_value(value),
@@ -262,7 +311,7 @@ impl SettingsReader {
             let list = inline.strip_prefix('[').and_then(|list| list.strip_suffix(']'));
             match list.filter(|_| self.refused.is_none() && !self.is_yaml_text()) {
                 Some(list) => list.split(',').for_each(|item| {
-                    self.value_as(item.trim_matches([' ', '"', '\'']), item);
+                    self.yaml_item(item.trim_matches([' ', '"', '\'']), item);
                 }),
                 None => self.value_as(unquoted(inline), written),
             }
@@ -287,11 +336,18 @@ impl SettingsReader {
             YamlValue::Inline => false,
         };
         match item.strip_prefix("- ") {
-            _ if self.refused.is_some() => self.note(line),
+            _ if self.refused.is_some() => self.note(&line),
             _ if self.is_yaml_text() => self.value(line),
-            Some(item) if is_in_list => self.value_as(unquoted(without_comment(item)), item),
-            _ => self.note(line),
+            Some(item) if is_in_list => self.yaml_item(unquoted(without_comment(item)), item),
+            _ => self.note(&line),
         }
+    }
+
+    /// Looks at an item of a list that is written in this way.
+    fn yaml_item(&mut self, item: &str, written: &str) {
+        self.open_list();
+        self.value_as(item, written);
+        self.close_list();
     }
 
     /// Returns whether the value of the key that this is in may be any text.
@@ -353,7 +409,7 @@ impl SettingsReader {
                 if !is_plain(key) && (has_value || !is_indented) {
                     self.path = names_of_section(section);
                     self.refused = None;
-                    self.note(line);
+                    self.note(&line);
                 }
             } else {
                 ways.truncate(1);
@@ -452,16 +508,20 @@ impl<'de> Visitor<'de> for &mut SettingsReader {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.open_table();
         while let Some(key) = map.next_key::<String>()? {
             self.enter(&key);
             map.next_value_seed(&mut *self)?;
             self.leave();
         }
+        self.close_table();
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        self.open_list();
         while sequence.next_element_seed(&mut *self)?.is_some() {}
+        self.close_list();
         Ok(())
     }
 
@@ -486,7 +546,8 @@ impl<'de> Visitor<'de> for &mut SettingsReader {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        self.other_value(&value);
+        // With a point, as what it is: no integer.
+        self.other_value(&format_args!("{value:?}"));
         Ok(())
     }
 

@@ -376,8 +376,44 @@ fn a_change_within_a_key_that_does_not_pass_is_news() {
             r#"{"eventHooks": {"preRushInstall": ["b", "a"]}}"#,
         ),
         ("rush.json", r#"{"of-tomorrow": false}"#, r#"{"of-tomorrow": true}"#),
+        // A value that does not pass, of a key that does, and a key below lists.
+        (
+            "rush.json",
+            r#"{"repository": {"defaultRemote": ["-a b"]}}"#,
+            r#"{"repository": {"defaultRemote": "-a b"}}"#,
+        ),
+        (".taskmaster/config.json", r#"[{"baseURL": "a"}]"#, r#"{"baseURL": "a"}"#),
+        ("galaxy.yml", "namespace: a\nof_tomorrow:\n- b\n", "namespace: a\nof_tomorrow: b\n"),
     ] {
         assert!(news(path, before, now), "{path}: {now}");
+    }
+    for (before, now) in [
+        (r#"["a b"]"#, r#""a b""#),
+        (r#"[["a"], ["b"]]"#, r#"["a", "b"]"#),
+        (r#"[["a", "b"]]"#, r#"["a", "b"]"#),
+        ("[]", "{}"),
+        ("[]", r#""""#),
+        ("[]", "null"),
+        ("true", r#""true""#),
+        ("null", r#""null""#),
+        ("1", r#""1""#),
+        ("1", "1.0"),
+        (r#"[{"x": 1}, {"y": 2}]"#, r#"[{"x": 1, "y": 2}]"#),
+        (r#"{"x": {"y": 1}}"#, r#"{"x.y": 1}"#),
+        (r#""[""#, "[]"),
+    ] {
+        for (path, above) in [
+            ("rush.json", ["{\"of-tomorrow\": ", "}"]),
+            ("rush.json", ["{\"eventHooks\": {\"preRushInstall\": ", "}}"]),
+            (".taskmaster/config.json", ["{\"claudeCode\": {\"a\": ", "}}"]),
+            (".taskmaster/config.json", ["{\"baseURL\": ", "}"]),
+        ] {
+            let whole = |value: &str| above.join(value);
+            assert!(news(path, &whole(before), &whole(now)), "{path}: {now} for {before}");
+            assert!(news(path, &whole(now), &whole(before)), "{path}: {before} for {now}");
+            let spaced = whole(before).replace([' ', '\n'], "").replace("ab", "a b").replace(':', " : ");
+            assert!(!news(path, &whole(before), &spaced), "{path}: {spaced}");
+        }
     }
     for (path, before, now) in [
         ("backlog/config.yml", "onStatusChange: 'a'\n", "project_name: b\nonStatusChange: 'a'\n"),
