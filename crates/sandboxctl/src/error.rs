@@ -218,6 +218,8 @@ impl CommandError {
                     Phase::Creating | Phase::Ending => failure.hint("try again in a moment"),
                 }
             }
+            SandboxError::TooMany { .. } => Self::message(Code::SandboxTooMany, message)
+                .hint("`sandboxctl rm --force NAME` removes one, and `sandboxctl prune` all that have ended"),
             SandboxError::Full(_) => Self::message(Code::SandboxFull, message)
                 .hint("end something in it, and try again; `--pids-limit` or `[limits] pids` allows more when it is made"),
             SandboxError::Unreachable { .. } => Self::message(Code::SandboxUnreachable, message)

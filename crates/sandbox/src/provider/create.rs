@@ -103,6 +103,7 @@ impl Caller {
                 },
                 sandboxes: &sandboxes,
                 replaces: None,
+                most: None,
                 held: &[],
             }),
             notice,

@@ -62,6 +62,9 @@ pub struct StayLaunch<'a> {
     pub sandboxes: &'a Sandboxes,
     /// The sandbox of the same name that has ended, and whose place this one takes.
     pub replaces: Option<&'a RunId>,
+    /// It is made only where fewer persistent sandboxes than this are there, whoever has made them and whether they run; those count, too, whose
+    /// records cannot be read. `None` makes it in any case.
+    pub most: Option<usize>,
     /// What the caller has locked, and the sandbox keeps locked for as long as it lives.
     pub held: &'a [BorrowedFd<'a>],
 }

@@ -65,7 +65,7 @@ pub(super) fn begin<'a>(
         started: None,
         birth: None,
     };
-    Ok(stay.sandboxes.create(record, stay.replaces)?)
+    Ok(stay.sandboxes.create(record, stay.replaces, stay.most)?)
 }
 
 /// Returns how PID 1 is to live, as its init spec says. The number of what it holds is that of [`held`].

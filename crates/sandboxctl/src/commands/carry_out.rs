@@ -49,6 +49,8 @@ pub(super) struct Stay {
     pub(super) plan: StayPlan,
     /// The one of the same name that has ended, and whose place it takes.
     pub(super) replaces: Option<RunId>,
+    /// It is made only where fewer persistent sandboxes than this are there; `None` makes it in any case.
+    pub(super) most: Option<usize>,
 }
 
 /// What became of a plan.
@@ -194,6 +196,7 @@ pub(super) fn carry(
         stay: stay.as_ref().zip(sandboxes.as_ref()).map(|(stay, sandboxes)| StayLaunch {
             plan: stay.plan,
             replaces: stay.replaces.as_ref(),
+            most: stay.most,
             sandboxes,
             held: &held,
         }),

@@ -82,7 +82,7 @@ pub(super) fn stay(
         max_duration: lifecycle.max_duration.into_iter().chain(of_command).min(),
         log_bytes: loaded.plan.limits.output_bytes.0,
     };
-    let start = Start { stay: Some(Stay { plan: stay, replaces: None }), ..Start::default() };
+    let start = Start { stay: Some(Stay { plan: stay, replaces: None, most: None }), ..Start::default() };
     carry_out(ui, context, loaded, start, show)
 }
 
@@ -133,7 +133,7 @@ fn make_again(
             .hint("start it without sudo, or make another one with `sandboxctl create`"));
     }
     let loaded = load::recorded(context, &ended.record.plan)?;
-    let stay = Stay { plan: ended.record.stay, replaces: Some(ended.record.id.clone()) };
+    let stay = Stay { plan: ended.record.stay, replaces: Some(ended.record.id.clone()), most: None };
     let start = Start { stay: Some(stay), ..Start::default() };
     let show = ShowArgs { dry_run: false, report: false };
     match carry(ui, context, loaded, start, &show)? {
@@ -151,13 +151,14 @@ fn make_again(
 }
 
 /// Makes a sandbox that waits for commands from a plan that was loaded before, and returns its record, with what it lives by where it is attached to
-/// this process. The environment is taken out of the context.
+/// this process. Where there are `most` persistent sandboxes already, it is refused. The environment is taken out of the context.
 pub(super) fn make(
     ui: &Ui,
     context: &mut Context,
     plan: &Plan,
     project: Option<PathBuf>,
     attachment: Attachment,
+    most: Option<usize>,
 ) -> Result<(Box<SandboxRecord>, Option<Lifeline>), CommandError> {
     let mut loaded = load::recorded(context, plan)?;
     loaded.project = project;
@@ -168,7 +169,7 @@ pub(super) fn make(
         max_duration: plan.lifecycle.max_duration,
         log_bytes: 0,
     };
-    let start = Start { stay: Some(Stay { plan: stay, replaces: None }), ..Start::default() };
+    let start = Start { stay: Some(Stay { plan: stay, replaces: None, most }), ..Start::default() };
     match carry(ui, context, loaded, start, &ShowArgs { dry_run: false, report: false })? {
         Carried::Stays(record, lifeline) => Ok((record, lifeline)),
         Carried::Ended(code) => Err(CommandError::message(

@@ -264,7 +264,7 @@ fn ensure(ui: &Ui, context: &mut Context, loaded: Loaded) -> Result<(), CommandE
     let until = Deadline::after(MAKING);
     loop {
         let Some(found) = lookup_made(context, &plan.name)? else {
-            let made = create::make(ui, context, &plan, project.clone(), Attachment::Detached);
+            let made = create::make(ui, context, &plan, project.clone(), Attachment::Detached, None);
             context.env.clone_from(&env);
             match made {
                 // Calls come at once, and another one makes it.

@@ -26,9 +26,9 @@ use crate::{load, precedence, report, ui};
 mod install;
 mod terminal;
 
-/// How many sandboxes may stay, whoever has made them and whether they run, before no client can have one more kept. They outlive sessions
-/// and servers, so neither can count them.
-const MOST_THAT_STAY: usize = 32;
+/// From how many persistent sandboxes on, whoever has made them and whether they run, no client can have one more kept. They outlive sessions
+/// and servers, so neither can count them: all that are in the state directory are counted, while nobody else makes one.
+const MOST_PERSISTENT: usize = 32;
 
 pub(crate) fn mcp(ui: &Ui, command: McpCommand) -> Result<ExitCode, CommandError> {
     match command {
@@ -126,14 +126,9 @@ impl Host {
 
     fn make(&self, plan: &Plan, attachment: Attachment) -> Result<Made, Failure> {
         let failed = |error: CommandError| failure("making the sandbox", plan, &error);
-        // Held from the count on, so that no other call makes one in between.
+        let most = (attachment == Attachment::Detached).then_some(MOST_PERSISTENT);
         let mut context = self.context();
-        if attachment == Attachment::Detached {
-            let all = sandboxes::open(&context).map_err(failed)?.list()?;
-            let stays = |one: &&Sandbox| one.record.stay.attachment == Attachment::Detached;
-            check_room(all.iter().flatten().filter(stays).count())?;
-        }
-        let made = create::make(&self.ui, &mut context, plan, self.project.clone(), attachment);
+        let made = create::make(&self.ui, &mut context, plan, self.project.clone(), attachment, most);
         drop(context);
         let (record, lifeline) = made.map_err(failed)?;
         let found = sandboxes::open(&self.context()).map_err(failed)?;
@@ -189,20 +184,17 @@ impl Host {
     }
 }
 
-/// Checks that one more sandbox may stay.
-fn check_room(staying: usize) -> Result<(), Failure> {
-    if staying < MOST_THAT_STAY {
-        return Ok(());
-    }
-    Err(Failure::InvalidArguments(format!(
-        "{staying} sandboxes stay already, and from {MOST_THAT_STAY} on none is kept: do without `keep`, or have the person who runs the server remove some with `sandboxctl rm --force NAME`, or with `sandboxctl prune` those that have ended"
-    )))
-}
-
 /// Returns a failure that shows a model no more of an error of ours than what it has asked for itself.
 fn failure(what: &'static str, plan: &Plan, error: &CommandError) -> Failure {
     if error.code == Code::SandboxNameInUse {
         return Failure::NameInUse(plan.name.clone());
+    }
+    if error.code == Code::SandboxTooMany {
+        // No path is in it.
+        return Failure::InvalidArguments(format!(
+            "{}: do without `keep`, or have the person who runs the server remove some with `sandboxctl rm --force NAME`, or with `sandboxctl prune` those that have ended",
+            error.cause
+        ));
     }
     let hints: Vec<_> = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
     Failure::Host { what, reason: format!("{:#}{}", error.cause, hints.concat()) }

@@ -55,7 +55,7 @@ pub(crate) fn run(
 
 /// Returns how others find a sandbox that ends with this process: by the name that was asked for, if any was.
 pub(super) fn named(request: &PlanRequest) -> Option<Stay> {
-    request.name.as_ref().map(|_| Stay { plan: ATTACHED, replaces: None })
+    request.name.as_ref().map(|_| Stay { plan: ATTACHED, replaces: None, most: None })
 }
 
 /// Runs the command in a persistent sandbox until it has ended.

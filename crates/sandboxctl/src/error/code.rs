@@ -76,6 +76,7 @@ codes! {
     SandboxState = "sandbox.state", Failed, Retry::Never, "the sandbox is not in a state in which that can be done";
     SandboxEnding = "sandbox.ending", Failed, Retry::Later, "the command of the sandbox has ended, and its client is about to remove it";
     SandboxFull = "sandbox.full", Failed, Retry::Later, "the sandbox has as many processes as its limit allows";
+    SandboxTooMany = "sandbox.too_many", Failed, Retry::Later, "there are so many persistent sandboxes that a client of the MCP server can have none kept";
     SandboxUnreachable = "sandbox.unreachable", Failed, Retry::Later, "PID 1 of the sandbox does not answer";
     CopyFailed = "copy.failed", Failed, Retry::Never, "files cannot be copied";
     FileNotFound = "file.not_found", Failed, Retry::Never, "the sandbox has no such file";

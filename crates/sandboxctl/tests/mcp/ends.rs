@@ -85,7 +85,7 @@ fn sandboxes_that_are_kept_are_counted_over_sessions_and_servers() {
     let mut client = Client::new(&place, &[]);
     let one_more = json!({ "name": "one-more", "keep": true });
     let refusal = client.fails("sandbox_create", one_more.clone());
-    assert!(refusal.contains("32 sandboxes stay already"), "{refusal}");
+    assert!(refusal.contains("there are 32 persistent sandboxes"), "{refusal}");
     client.does("sandbox_create", json!({ "name": "ends-with-the-session" }));
     // One that has ended has files still.
     assert!(crate::ours(&place, &["stop", "--time", "0", "kept-0-0"]).status.success());

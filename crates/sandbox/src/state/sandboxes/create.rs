@@ -34,12 +34,13 @@ pub(crate) struct NewSandbox<'a> {
 }
 
 impl Sandboxes {
-    /// Takes a name, and makes the files of a sandbox. One of that name that has ended, and whose place it takes, is removed when the new
-    /// one runs.
+    /// Takes a name, and makes the files of a sandbox, where fewer than `most` persistent ones are there. One of that name that has ended, and
+    /// whose place it takes, is removed when the new one runs.
     pub(crate) fn create(
         &self,
         record: SandboxRecord,
         replaces: Option<&RunId>,
+        most: Option<usize>,
     ) -> Result<NewSandbox<'_>, SandboxError> {
         let until = Deadline::after(PATIENCE);
         let (names, found) = loop {
@@ -70,6 +71,9 @@ impl Sandboxes {
         if let Some(found) = found {
             let attachment = found.record.stay.attachment;
             return Err(SandboxError::NameInUse { name: record.name, phase: found.phase, attachment });
+        }
+        if let Some(most) = most {
+            self.check_room(&names, most)?;
         }
         let directory = self.0.within(record.id.as_str())?;
         let make = || -> Result<_, StateError> {
@@ -111,6 +115,20 @@ impl Sandboxes {
                 Err(error.into())
             }
         }
+    }
+}
+
+impl Sandboxes {
+    /// Checks that fewer than `most` sandboxes are there that outlive whoever has made them, while nobody else makes one. One whose record cannot
+    /// be read may be such a sandbox.
+    fn check_room(&self, _names: &Lock, most: usize) -> Result<(), SandboxError> {
+        let counts = |found: Result<Option<StayingSandbox>, SandboxError>| match found {
+            Ok(Some(found)) => found.record.stay.attachment == Attachment::Detached,
+            Ok(None) => false,
+            Err(_) => true,
+        };
+        let found = self.ids()?.filter(|id| counts(self.read(id))).count();
+        if found < most { Ok(()) } else { Err(SandboxError::TooMany { found, most }) }
     }
 }
 
@@ -173,5 +191,97 @@ impl Drop for NewSandbox<'_> {
             // What stays is swept by whoever lists sandboxes.
             let _ = self.sandboxes.remove_files(&self.record.id, &self.directory);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::sync::Barrier;
+    use std::thread;
+
+    use policy::plan::FileId;
+
+    use super::super::{RECORD, SANDBOXES, SandboxVersion, StayPlan};
+    use super::*;
+    use crate::doctor::throw_away_plan;
+    use crate::host::identity::Identity;
+
+    fn state() -> tempfile::TempDir {
+        let state = tempfile::tempdir().unwrap();
+        fs::set_permissions(state.path(), Permissions::from_mode(0o700)).unwrap();
+        state
+    }
+
+    fn record(name: &str, attachment: Attachment) -> SandboxRecord {
+        let plan = throw_away_plan((Path::new("/"), FileId { device: 1, inode: 1 }));
+        SandboxRecord {
+            version: SandboxVersion::default(),
+            id: RunId::generate().unwrap(),
+            name: name.to_owned(),
+            owner: Identity::own().uid,
+            created: 1,
+            plan,
+            stay: StayPlan {
+                command: FirstCommand::None,
+                attachment,
+                idle_timeout: None,
+                max_duration: None,
+                log_bytes: 0,
+            },
+            image_env: Vec::new(),
+            agent: Identity::own().into(),
+            started: None,
+            birth: None,
+        }
+    }
+
+    #[test]
+    fn what_outlives_its_client_counts_and_what_cannot_be_read_does_too() {
+        let state = state();
+        let sandboxes = Sandboxes::open(state.path(), Identity::own()).unwrap();
+        let create = |name: &str, attachment, most| sandboxes.create(record(name, attachment), None, most);
+        let _attached = create("attached", Attachment::Attached, Some(1)).unwrap();
+        let _one = create("one", Attachment::Detached, Some(1)).unwrap();
+        let refused = create("two", Attachment::Detached, Some(1)).unwrap_err();
+        assert!(matches!(refused, SandboxError::TooMany { found: 1, most: 1 }), "{refused}");
+        create("any-number", Attachment::Detached, None).unwrap();
+        drop(create("two", Attachment::Detached, Some(2)).unwrap());
+        // One that has ended, whose record is damaged or of another version.
+        let unreadable = state.path().join(SANDBOXES).join("00000000000000aa");
+        fs::create_dir(&unreadable).unwrap();
+        for (name, content) in [(ALIVE, ""), (RECORD, "{}"), (NOTE, "\0")] {
+            fs::write(unreadable.join(name), content).unwrap();
+        }
+        let refused = create("two", Attachment::Detached, Some(2)).unwrap_err();
+        assert!(matches!(refused, SandboxError::TooMany { found: 2, most: 2 }), "{refused}");
+    }
+
+    #[test]
+    fn clients_that_count_at_once_make_no_more_than_may_be_there() {
+        const CLIENTS: usize = 12;
+        let state = state();
+        let (begin, end) = (Barrier::new(CLIENTS), Barrier::new(CLIENTS));
+        let client = |number: usize, most| {
+            // Each has descriptors of its own, as another process has.
+            let sandboxes = Sandboxes::open(state.path(), Identity::own()).unwrap();
+            begin.wait();
+            let made =
+                sandboxes.create(record(&format!("number-{number}"), Attachment::Detached), None, most);
+            end.wait();
+            made.is_ok()
+        };
+        let made = |most| {
+            thread::scope(|scope| {
+                let client = &client;
+                let all: Vec<_> =
+                    (0..CLIENTS).map(|number| scope.spawn(move || client(number, most))).collect();
+                all.into_iter().map(|one| one.join().unwrap()).filter(|is_made| *is_made).count()
+            })
+        };
+        assert_eq!(made(Some(5)), 5);
+        assert_eq!(made(None), CLIENTS, "the control: without a bound");
     }
 }

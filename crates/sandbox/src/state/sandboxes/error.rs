@@ -19,6 +19,9 @@ pub enum SandboxError {
     NotFound(String),
     #[error("there is a sandbox named \"{name}\" already, and it is {}", phase_word(*phase))]
     NameInUse { name: String, phase: Phase, attachment: Attachment },
+    /// Its caller adds to fewer only.
+    #[error("there are {found} persistent sandboxes, and from {most} on none is added")]
+    TooMany { found: usize, most: usize },
     #[error("sandbox \"{name}\" is {}, and cannot {action}", phase_word(*phase))]
     Phase { name: String, phase: Phase, action: &'static str },
     /// Its record is of another version of this program, or is damaged.
