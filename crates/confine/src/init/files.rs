@@ -108,7 +108,7 @@ fn find(path: &Path, links: Links) -> Result<Packed, TreeError> {
     Ok(Packed { directory, name, source: Source { kind, base, is_contents } })
 }
 
-/// Opens a directory for looking up what is beneath it. The filter of system calls refuses `openat2`, so each component is opened by itself.
+/// Opens a directory for looking up what is beneath it. The seccomp filter refuses `openat2`, so each component is opened by itself.
 fn open_through_no_link(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = openat(CWD, c"/", flags, Mode::empty())?;
