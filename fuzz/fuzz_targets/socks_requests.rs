@@ -2,7 +2,7 @@
 //! what follows.
 #![no_main]
 
-use egress::socks::{Asked, Read, greeting, request};
+use egress::socks::{Read, SocksRequest, greeting, request};
 use libfuzzer_sys::fuzz_target;
 
 /// The longest message: a greeting, or a request, with 255 bytes in it.
@@ -28,7 +28,7 @@ fn fed<T: PartialEq + std::fmt::Debug>(bytes: &[u8], parse: impl Fn(&[u8]) -> Re
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((_, length)) = fed(bytes, greeting) else { return };
-    if let Some((Asked::Host(host, _), length)) = fed(&bytes[length..], request) {
+    if let Some((SocksRequest::Host(host, _), length)) = fed(&bytes[length..], request) {
         assert!(host.len() <= length * 3, "a host of {} bytes from {length}", host.len());
     }
 });
