@@ -238,8 +238,12 @@ pub(crate) fn clear_up(
     mut found: Vec<Finding>,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<(Scan, Vec<Stuck>)> {
+    let mut notices = Vec::new();
+    let stuck = quarantine_all(root, remembered, &mut found, &mut |one| notices.push(one));
     // What is stuck is found again, and said then.
-    let _ = quarantine_all(root, remembered, &mut found, &mut |_| {});
+    if stuck.is_empty() {
+        notices.into_iter().for_each(&mut *notice);
+    }
     found.retain(|finding| finding.quarantined.is_some());
     let mut scan = rescan(root, remembered, by, known, notice).inspect_err(|error| {
         warn(notice, remembered, format_args!("what the agent made could not be searched: {error}"));
