@@ -52,10 +52,12 @@ impl Search<'_> {
     /// Notes a link at a protected path that leads out of the boundary and into it again.
     pub(super) fn note_passing_out(&mut self, path: &Path, links: &[PathBuf]) {
         let is_outside = |place: &PathBuf| !place.starts_with(self.host) && place.is_symlink();
-        if path.is_relative()
-            && !links.is_empty()
-            && traversed_paths(&self.host.join(path)).0.iter().any(is_outside)
-        {
+        if !path.is_relative() || links.is_empty() {
+            return;
+        }
+        let at = self.host.join(path);
+        // What another machine or program would have to answer for is not on this way.
+        if canonical(self.host, &at).is_ok() && traversed_paths(&at).0.iter().any(is_outside) {
             self.passing_out.insert(path.into());
         }
     }
