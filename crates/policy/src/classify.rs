@@ -36,6 +36,7 @@ mod operation;
 mod pasted;
 mod prompt;
 mod reason;
+pub mod reftable;
 pub mod repository;
 mod settings;
 mod value;

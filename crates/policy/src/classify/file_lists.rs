@@ -69,10 +69,10 @@ impl PackNames {
     }
 }
 
-/// Returns a line in a list of tables of references that is a path to somewhere else.
+/// Returns a line in a list of tables of references that is a path to somewhere else, or not the name of a table: git reads any file.
 pub fn table_elsewhere(list: &[u8]) -> Option<PathBuf> {
     let mut lines = list.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.find(|line| !is_name(line)).map(path)
+    lines.find(|line| !is_name(line) || !line.ends_with(b".ref")).map(path)
 }
 
 /// Returns a line in a list of graphs of commits that is no number. Git reads the number at its beginning, and takes all of it for a
@@ -147,6 +147,7 @@ mod tests {
     fn tables_of_references_are_beside_their_list() {
         assert_eq!(table_elsewhere(b"0x000000000001-0x000000000002-a1b2c3.ref\n"), None);
         assert_eq!(table_elsewhere(b"a.ref\n../../b.ref\n"), Some("../../b.ref".into()));
+        assert_eq!(table_elsewhere(b"a.ref\nb.temp\n"), Some("b.temp".into()));
     }
 
     #[test]

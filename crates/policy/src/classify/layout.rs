@@ -3,6 +3,7 @@
 //!
 //! What is not known may be a program's configuration, or will be some day: a list of dangerous names is never complete.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// Files right in a directory of git's data, beside those in capitals.
@@ -96,6 +97,11 @@ pub fn lists_packs(path: &Path) -> bool {
 /// Returns whether a file is a list of graphs of commits, in git's data or in a directory of objects.
 pub fn lists_graphs(path: &Path) -> bool {
     path.strip_prefix("objects").unwrap_or(path) == Path::new("info/commit-graphs/commit-graph-chain")
+}
+
+/// Returns whether a file is a table of references, in git's data. Git reads those that `tables.list` names.
+pub fn is_reftable(path: &Path) -> bool {
+    path.parent() == Some(Path::new("reftable")) && path.extension() == Some(OsStr::new("ref"))
 }
 
 /// Returns whether a file, while it is no part of the work tree, has git show less of it, or something else.

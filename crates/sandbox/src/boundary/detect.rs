@@ -36,7 +36,7 @@ mod classified;
 pub mod classifier;
 mod dotted;
 pub mod finding;
-mod index;
+pub(crate) mod index;
 pub(crate) mod origin;
 mod outward;
 pub(crate) mod overlap;
@@ -550,9 +550,9 @@ impl Baseline {
         self.kept.get(at).map(Original::File)
     }
 
-    /// Lists the packed references in a file that were obeyed at the start.
-    pub(crate) fn references_at(&self, path: &Path) -> &[String] {
-        self.indexes.iter().find(|index| index.path() == path).map_or(&[][..], |index| index.listed())
+    /// Lists the references in a file that were obeyed at the start.
+    pub(crate) fn references_at(&self, path: &Path) -> Vec<String> {
+        index::known_references(&self.indexes, path)
     }
 
     fn entry(&self, path: &Path) -> Option<&Entry> {

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use policy::classify::{Reason, repository};
+use policy::classify::{Reason, reftable, repository};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use self::name::{QUARANTINE, is_quarantine};
 use crate::boundary::detect::baseline::{Baseline, Content, Original};
 use crate::boundary::detect::finding::{Finding, FindingOrigin};
+use crate::boundary::detect::index;
 use crate::boundary::protect::path_list;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -81,9 +82,9 @@ pub(crate) fn quarantine_until(
         return Err(QuarantineError::NotCreated(finding.path.clone()));
     }
     let root = root.as_fd();
-    let packed = packed_references(root, finding, start)?;
+    let references = other_references(root, finding, start)?;
     let of_start = || start.filter(|_| finding.origin == FindingOrigin::Replaced)?.original(&finding.path);
-    let original = packed.as_ref().map(Original::File).or_else(of_start);
+    let original = references.as_ref().map(Original::File).or_else(of_start);
     let path = finding.path.clone();
     let failed = |action, path: &Path| {
         let path = path.to_path_buf();
@@ -140,19 +141,20 @@ pub(crate) fn its_own_first(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| finding.path != Path::new(QUARANTINE));
 }
 
-/// Returns what takes the place of packed references that are obeyed: the others, among which every branch may be, and those that were there
-/// at the start.
+/// Returns what takes the place of a file in which there are references that are obeyed: the others, among which every branch may be, and
+/// those that were there at the start.
 ///
 /// # Errors
 ///
 /// They cannot be read: then nothing may take their place.
-fn packed_references(
+fn other_references(
     root: BorrowedFd<'_>,
     finding: &Finding,
     start: Option<&Baseline>,
 ) -> Result<Option<Content>, QuarantineError> {
     let is_of_references = matches!(finding.reason, Reason::NamesReferences { .. } | Reason::AppliesStash);
-    if !is_of_references || !finding.path.ends_with("packed-refs") {
+    let is_table = index::is_reftable(&finding.path);
+    if !is_of_references || !is_table && !finding.path.ends_with("packed-refs") {
         return Ok(None);
     }
     let path = finding.path.clone();
@@ -162,13 +164,19 @@ fn packed_references(
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         found => found.map_err(|errno| failed(errno.into()))?,
     };
-    let mut packed = Vec::new();
-    let read = File::from(file).take(path_list::MAX_SIZE + 1).read_to_end(&mut packed).map_err(failed)?;
+    let mut all = Vec::new();
+    let read = File::from(file).take(path_list::MAX_SIZE + 1).read_to_end(&mut all).map_err(failed)?;
     if read as u64 > path_list::MAX_SIZE {
         return Err(failed(io::ErrorKind::FileTooLarge.into()));
     }
-    let known = start.map_or(&[][..], |start| start.references_at(&path));
-    let bytes = repository::without_obeyed_references(&packed, known);
+    let known = start.map(|start| start.references_at(&path)).unwrap_or_default();
+    let bytes = if is_table {
+        // One that cannot be made is put in the place of none: git then says that the table is missing.
+        let Ok(bytes) = reftable::without_obeyed_references(&all, &known) else { return Ok(None) };
+        bytes
+    } else {
+        repository::without_obeyed_references(&all, &known)
+    };
     let (mode, uid, gid) = (stat.st_mode & 0o777, stat.st_uid, stat.st_gid);
     Ok(Some(Content { path, mode, uid, gid, bytes }))
 }

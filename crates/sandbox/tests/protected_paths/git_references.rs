@@ -1,5 +1,7 @@
 //! References and remotes by their names, and lists of git that say they are large.
 
+use std::fmt::Write as _;
+
 use super::repositories::{committed, git, move_all};
 use super::*;
 
@@ -36,6 +38,97 @@ fn a_reference_whose_name_is_obeyed_goes_in_every_form() {
         assert!(!left.contains(NAME) && left.contains("plain"), "{form}: {left}");
         assert_eq!(boundary.compare(&baseline), [], "{form}");
     }
+}
+
+/// Makes a repository whose references are in tables, with so many that the tables have an index, and a log.
+fn in_tables(object_format: &str) -> Boundary {
+    let boundary = Boundary::new();
+    let format = format!("--object-format={object_format}");
+    git(&boundary.host, &["init", "-q", "-b", "main", "--ref-format=reftable", &format, "."]);
+    boundary.write("file", "1");
+    git(&boundary.host, &["add", "file"]);
+    git(&boundary.host, &["commit", "-q", "-m", "first"]);
+    let commit = git(&boundary.host, &["rev-parse", "HEAD"]);
+    let mut all = String::new();
+    for number in 0..1000 {
+        let _ = writeln!(all, "create refs/tags/v{number} {}", commit.trim());
+    }
+    boundary.write("all", &all);
+    let input = File::open(boundary.host.join("all")).unwrap();
+    let mut update = Command::new("git");
+    update.args(["update-ref", "--stdin"]).current_dir(&boundary.host).stdin(input);
+    assert!(update.status().unwrap().success());
+    boundary
+}
+
+#[test]
+fn references_in_a_table_go_whose_names_are_obeyed_and_the_others_stay() {
+    const NAME: &str = "v1$(touch${IFS}x)";
+    let list =
+        |boundary: &Boundary| git(&boundary.host, &["for-each-ref", "--format=%(refname) %(objectname)"]);
+    for object_format in ["sha1", "sha256"] {
+        for is_compacted in [false, true] {
+            let boundary = in_tables(object_format);
+            let baseline = boundary.baseline();
+            git(&boundary.host, &["tag", "plain"]);
+            git(&boundary.host, &["branch", "other"]);
+            let expected = list(&boundary);
+            assert_eq!(expected.lines().count(), 1003);
+            git(&boundary.host, &["branch", NAME]);
+            git(&boundary.host, &["update-ref", "MERGE_AUTOSTASH", "HEAD"]);
+            git(&boundary.host, &["symbolic-ref", "ORIG_HEAD", &format!("refs/heads/{NAME}")]);
+            if is_compacted {
+                git(&boundary.host, &["pack-refs", "--all"]);
+            }
+            assert!(list(&boundary).contains(NAME), "the control");
+            assert!(!git(&boundary.host, &["rev-parse", "MERGE_AUTOSTASH"]).is_empty(), "the control");
+            let found = move_all(&boundary, &baseline);
+            assert!(
+                found.iter().all(|one| one.path.starts_with(".git/reftable") && one.restored),
+                "{found:?}"
+            );
+            let is_right = !found.is_empty() && (!is_compacted || found.len() == 1);
+            assert!(is_right, "{found:?}");
+            assert_eq!(list(&boundary), expected, "{object_format} {is_compacted}");
+            let left = git(&boundary.host, &["rev-parse", "--verify", "-q", "MERGE_AUTOSTASH", "ORIG_HEAD"]);
+            assert_eq!(left, "");
+            let log = git(&boundary.host, &["reflog", "show", "main"]);
+            assert_eq!(log.lines().count(), 1, "{log}");
+            assert_eq!(boundary.compare(&baseline), [], "{object_format} {is_compacted}");
+            // Git goes on with what was put back.
+            git(&boundary.host, &["branch", "more"]);
+            git(&boundary.host, &["pack-refs", "--all"]);
+            assert_eq!(list(&boundary).lines().count(), 1004);
+            assert_eq!(boundary.compare(&baseline), [], "{object_format} {is_compacted}");
+        }
+    }
+}
+
+#[test]
+fn references_in_tables_that_were_obeyed_at_the_start_stay() {
+    let boundary = in_tables("sha1");
+    git(&boundary.host, &["branch", "a$(b)"]);
+    let baseline = boundary.baseline();
+    git(&boundary.host, &["branch", "more"]);
+    git(&boundary.host, &["pack-refs", "--all"]);
+    assert_eq!(boundary.compare(&baseline), []);
+}
+
+#[test]
+fn a_table_that_git_reads_in_two_ways_is_quarantined() {
+    let boundary = in_tables("sha1");
+    let baseline = boundary.baseline();
+    let tables = boundary.host.join(".git/reftable");
+    let list = fs::read_to_string(tables.join("tables.list")).unwrap();
+    let table = tables.join(list.lines().last().unwrap());
+    let mut bytes = fs::read(&table).unwrap();
+    // The first block says that it has another place at which a name begins anew.
+    let length = usize::from(bytes[26]) << 8 | usize::from(bytes[27]);
+    bytes[length - 3] ^= 1;
+    fs::remove_file(&table).unwrap();
+    fs::write(&table, bytes).unwrap();
+    let found = boundary.paths(&baseline);
+    assert_eq!(found, [table.strip_prefix(&boundary.host).unwrap().to_str().unwrap()]);
 }
 
 #[test]

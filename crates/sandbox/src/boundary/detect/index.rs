@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::{LINK, ObjectFormat, Paths, SUBMODULE_CONTENT};
-use policy::classify::{FileFormat, Reason};
+use policy::classify::{FileFormat, Reason, layout};
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
@@ -55,11 +55,6 @@ impl Index {
         &self.path
     }
 
-    /// Lists what it hid or named.
-    pub(crate) fn listed(&self) -> &[String] {
-        &self.hidden
-    }
-
     /// Returns whether nobody has changed the file since.
     fn is_of(&self, list: &PathList) -> bool {
         self.stamp == list.stamp && self.content_hash == list.content_hash
@@ -79,7 +74,7 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         let hidden = match &list.listed {
             ListContent::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
             ListContent::Lines(lines) => lines.clone(),
-            ListContent::Packed { names, .. } => names.clone(),
+            ListContent::References { names, .. } => names.clone(),
             ListContent::Names { .. }
             | ListContent::Stash
             | ListContent::TooMany
@@ -100,6 +95,23 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         Index { path, stamp, content_hash, hidden, linked, staged, staged_hidden, staged_links, links_out }
     };
     mounts.path_lists.iter().map(remember).collect()
+}
+
+/// Lists the references that were obeyed at the start and are in the place of a file of references now. Git puts tables together into
+/// others: of those in one directory all count.
+pub(crate) fn known_references(start: &[Index], path: &Path) -> Vec<String> {
+    let is_of = |index: &&Index| {
+        index.path == path
+            || is_reftable(path) && is_reftable(&index.path) && index.path.parent() == path.parent()
+    };
+    start.iter().filter(is_of).flat_map(|index| index.hidden.iter().cloned()).collect()
+}
+
+/// Returns whether a file in git's data that lists something is a table of references.
+pub(crate) fn is_reftable(path: &Path) -> bool {
+    path.iter().rev().nth(1).is_some_and(|directory| {
+        layout::is_reftable(&Path::new(directory).join(path.file_name().unwrap_or_default()))
+    })
 }
 
 /// What is known of indexes from the start.
@@ -166,11 +178,12 @@ pub(crate) fn added_entries(
                 found(Reason::TooLarge { bytes }, FindingOrigin::Earlier);
             }
             ListContent::Stash => found(Reason::AppliesStash, is_new),
-            ListContent::Packed { has_stash: true, .. } => {
+            ListContent::References { has_stash: true, .. } => {
                 found(Reason::AppliesStash, FindingOrigin::Created);
             }
-            ListContent::Packed { names, .. } => {
-                let added = added(hidden.unwrap_or_default(), names.iter().cloned());
+            ListContent::References { names, .. } => {
+                let known = known_references(start.indexes, &list.path);
+                let added = added(&known, names.iter().cloned());
                 if let Some((references, example)) = added {
                     found(Reason::NamesReferences { references, example }, FindingOrigin::Created);
                 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::file_lists::{self, PackNames};
 use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, StagedKind};
+use policy::classify::reftable::{self, MalformedTable};
 use policy::classify::repository::ObeyedReference;
 use policy::classify::{MAX_CONTENT, layout, repository};
 use policy::rules::hide::HidePatterns;
@@ -95,8 +96,8 @@ pub enum ListContent {
     Lines(Vec<String>),
     /// A stash that git applies by itself.
     Stash,
-    /// References in one file that are obeyed.
-    Packed {
+    /// References of which git or programs do more than with any other, in a file of many.
+    References {
         /// Whether a stash is among them that git applies by itself.
         has_stash: bool,
         /// Those of which the name alone is, up to a bound.
@@ -166,9 +167,10 @@ impl PathList {
             }
             ListKind::Lines => ListContent::Lines(lines(&up_to(&file, MAX_CONTENT as u64)?)),
             ListKind::Stash => ListContent::Stash,
-            ListKind::Packed => match up_to(&file, MAX_SIZE + 1)? {
-                content if content.len() as u64 > MAX_SIZE => ListContent::TooMany,
-                content => packed(&content)?,
+            ListKind::Packed | ListKind::Reftable => match (kind, up_to(&file, MAX_SIZE + 1)?) {
+                (_, content) if content.len() as u64 > MAX_SIZE => ListContent::TooMany,
+                (ListKind::Packed, content) => packed(&content)?,
+                (_, content) => in_table(&content)?,
             },
             ListKind::Index | ListKind::Merged => {
                 let content = up_to(&file, MAX_SIZE + 1)?;
@@ -343,8 +345,10 @@ enum ListKind {
     Lines,
     /// A stash that git applies by itself.
     Stash,
-    /// References in one file.
+    /// References in one file, as lines.
     Packed,
+    /// References in a table.
+    Reftable,
 }
 
 impl ListKind {
@@ -354,7 +358,9 @@ impl ListKind {
             Self::Reference | Self::Stash => MAX_REFERENCE_LENGTH,
             Self::Lines => MAX_CONTENT as u64,
             Self::Packs => MAX_PACK_NAMES as u64,
-            Self::Index | Self::Merged | Self::Tables | Self::Graphs | Self::Packed => MAX_SIZE,
+            Self::Index | Self::Merged | Self::Tables | Self::Graphs | Self::Packed | Self::Reftable => {
+                MAX_SIZE
+            }
         }
     }
 
@@ -368,6 +374,7 @@ impl ListKind {
             b"MERGE_AUTOSTASH" => Some(Self::Stash),
             b"packed-refs" => Some(Self::Packed),
             b"reftable/tables.list" => Some(Self::Tables),
+            _ if layout::is_reftable(in_git) => Some(Self::Reftable),
             _ if layout::lists_packs(in_git) => Some(Self::Packs),
             _ if layout::lists_graphs(in_git) => Some(Self::Graphs),
             _ if name.starts_with(b"sharedindex.") => Some(Self::Index),
@@ -379,17 +386,42 @@ impl ListKind {
 
 /// Lists the packed references that are obeyed; `None` where there is none.
 fn packed(content: &[u8]) -> Option<ListContent> {
-    let (mut has_stash, mut names) = (false, Vec::new());
-    for obeyed in content.split(|byte| *byte == b'\n').filter_map(repository::obeyed_reference) {
+    let mut found = ObeyedReferences::default();
+    let obeyed = content.split(|byte| *byte == b'\n').filter_map(repository::obeyed_reference);
+    obeyed.for_each(|obeyed| found.add(obeyed));
+    found.listed()
+}
+
+/// Lists the references in a table that are obeyed; `None` where there is none.
+fn in_table(content: &[u8]) -> Option<ListContent> {
+    let mut found = ObeyedReferences::default();
+    match reftable::obeyed_references(content, |obeyed| found.add(obeyed)) {
+        Ok(()) => found.listed(),
+        Err(MalformedTable) => Some(ListContent::Malformed),
+    }
+}
+
+#[derive(Default)]
+struct ObeyedReferences {
+    has_stash: bool,
+    names: Vec<String>,
+}
+
+impl ObeyedReferences {
+    fn add(&mut self, obeyed: ObeyedReference<'_>) {
         match obeyed {
-            ObeyedReference::Stash => has_stash = true,
-            ObeyedReference::Name(name) if names.len() < MAX_HIDDEN => {
-                names.push(String::from_utf8_lossy(name).into_owned());
+            ObeyedReference::Stash => self.has_stash = true,
+            ObeyedReference::Name(name) if self.names.len() < MAX_HIDDEN => {
+                self.names.push(String::from_utf8_lossy(name).into_owned());
             }
             ObeyedReference::Name(_) => {}
         }
     }
-    (has_stash || !names.is_empty()).then_some(ListContent::Packed { has_stash, names })
+
+    fn listed(self) -> Option<ListContent> {
+        let Self { has_stash, names } = self;
+        (has_stash || !names.is_empty()).then_some(ListContent::References { has_stash, names })
+    }
 }
 
 /// Reads the names of packs in an index of several; `None` where git could not have written it.

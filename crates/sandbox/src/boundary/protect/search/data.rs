@@ -350,7 +350,10 @@ fn name_lists(directory: &Path, name: &OsStr) -> bool {
     let is_of_packs =
         matches!(name.as_bytes(), [b'm', b'u', ..]) && layout::lists_packs(&directory.join(name));
     let is_of_graphs = name == "commit-graph-chain" && layout::lists_graphs(&directory.join(name));
-    is_of_packs || is_of_graphs || name == "tables.list" && directory.ends_with("reftable")
+    is_of_packs
+        || is_of_graphs
+        || directory == Path::new("reftable")
+            && (name == "tables.list" || layout::is_reftable(&directory.join(name)))
 }
 
 /// Returns whether a directory of git's data is searched for repositories by itself.
