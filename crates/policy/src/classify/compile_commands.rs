@@ -7,12 +7,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::compile_options::{self, Argument, shown};
 use super::reason::Reason;
-use super::settings::plain_json;
+use super::settings::{Comments, plain_json};
 use crate::protect::table::content::FileFormat;
 
 /// The most that is read of one: those of compilers and kernels have some megabytes.
@@ -48,28 +47,50 @@ fn read(content: &[u8], shared: &[PathBuf]) -> Option<Vec<String>> {
     if text.trim().is_empty() {
         return Some(Vec::new());
     }
-    let found = parse(&text, shared).or_else(|()| parse(&plain_json(&text).ok_or(())?, shared)).ok()?;
+    // clangd and the tools of clang read it as YAML, to which `//` begins no comment.
+    let found = parse(&text, shared)
+        .or_else(|()| parse(&plain_json(&text, Comments::Refused).ok_or(())?, shared))
+        .ok()?;
     Some(found.into_iter().collect())
 }
 
-/// Parses JSON. What ends before its end is still being written, and no program obeys it.
+/// Parses JSON. What ends before its end is still being written; clang obeys what is there.
 fn parse(text: &str, shared: &[PathBuf]) -> Result<BTreeSet<String>, ()> {
-    let mut found = BTreeSet::new();
+    let mut found = Found { arguments: BTreeSet::new(), shared };
     let mut json = serde_json::Deserializer::from_str(text);
-    let read = json.deserialize_seq(Entries { found: &mut found, shared }).and_then(|()| json.end());
+    let read = json.deserialize_seq(Entries(&mut found)).and_then(|()| json.end());
     match read {
         Err(error) if !error.is_eof() => Err(()),
-        _ => Ok(found),
+        _ => Ok(found.arguments),
     }
 }
 
-/// Reads the list, and remembers what counts.
-struct Entries<'a> {
-    found: &'a mut BTreeSet<String>,
+/// What counts, as far as it is read.
+struct Found<'a> {
+    arguments: BTreeSet<String>,
     shared: &'a [PathBuf],
 }
 
-impl<'de> Visitor<'de> for Entries<'_> {
+impl Found<'_> {
+    /// Remembers those of some arguments that count.
+    ///
+    /// # Errors
+    ///
+    /// There are too many.
+    fn add<E: serde::de::Error>(&mut self, arguments: impl IntoIterator<Item = Argument>) -> Result<(), E> {
+        let counting = arguments.into_iter().filter(|argument| argument.counts(self.shared));
+        self.arguments.extend(counting.map(|argument| argument.shown));
+        if self.arguments.len() > MAX_FOUND {
+            return Err(E::custom("too many arguments"));
+        }
+        Ok(())
+    }
+}
+
+/// The list of commands.
+struct Entries<'a, 'f>(&'f mut Found<'a>);
+
+impl<'de> Visitor<'de> for Entries<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,87 +98,81 @@ impl<'de> Visitor<'de> for Entries<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        while let Some(entry) = entries.next_element::<Entry>()? {
-            let counting = entry.0.into_iter().filter(|argument| argument.counts(self.shared));
-            self.found.extend(counting.map(|argument| argument.shown));
-            if self.found.len() > MAX_FOUND {
-                return Err(serde::de::Error::custom("too many arguments"));
-            }
-        }
+        while entries.next_element_seed(Entry(&mut *self.0))?.is_some() {}
         Ok(())
     }
 }
 
-/// What counts of one command, or may.
-struct Entry(Vec<Argument>);
+/// A command.
+struct Entry<'a, 'f>(&'f mut Found<'a>);
 
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EntryVisitor)
+impl<'de> DeserializeSeed<'de> for Entry<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
     }
 }
 
-struct EntryVisitor;
-
-impl<'de> Visitor<'de> for EntryVisitor {
-    type Value = Entry;
+impl<'de> Visitor<'de> for Entry<'_, '_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a command")
     }
 
     /// Reads one, also where a key is there twice: of two some programs take the first, others the last.
-    fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<Entry, A::Error> {
-        let mut found = Vec::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<(), A::Error> {
         while let Some(key) = keys.next_key::<String>()? {
             match key.as_str() {
-                "command" => found.extend(of_command(&keys.next_value::<String>()?)),
+                "command" => self.0.add(of_command(&keys.next_value::<String>()?))?,
                 "arguments" => {
-                    let arguments = keys.next_value::<Arguments>()?.0;
-                    found.extend(
-                        arguments.iter().filter(|one| is_expanded(one)).map(|one| Argument::certain(one)),
-                    );
-                    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-                    found.extend(of_words(&words));
+                    let mut arguments = Vec::new();
+                    // It counts, too, where its end is missing.
+                    let read = keys.next_value_seed(Arguments(&mut arguments));
+                    let expanded = arguments.iter().filter(|one| is_expanded(one));
+                    self.0.add(expanded.map(|one| Argument::certain(one)))?;
+                    self.0.add(of_words(&arguments.iter().map(String::as_str).collect::<Vec<_>>()))?;
+                    read?;
                 }
                 _ => {
                     keys.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(Entry(found))
+        Ok(())
     }
 }
 
 /// The arguments of one command, as many as Linux gives a program.
-struct Arguments(Vec<String>);
+struct Arguments<'f>(&'f mut Vec<String>);
 
-impl<'de> Deserialize<'de> for Arguments {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ArgumentsVisitor)
+impl<'de> DeserializeSeed<'de> for Arguments<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
     }
 }
 
-struct ArgumentsVisitor;
-
-impl<'de> Visitor<'de> for ArgumentsVisitor {
-    type Value = Arguments;
+impl<'de> Visitor<'de> for Arguments<'_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of arguments")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Arguments, A::Error> {
-        let (mut arguments, mut length) = (Vec::new(), 0);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let mut length = 0;
         while let Some(argument) = list.next_element::<String>()? {
             // With the pointer that each takes.
             length += argument.len() + 1 + size_of::<usize>();
             if length > LONGEST {
                 return Err(serde::de::Error::custom("too many arguments"));
             }
-            arguments.push(argument);
+            self.0.push(argument);
         }
-        Ok(Arguments(arguments))
+        Ok(())
     }
 }
 
@@ -394,6 +409,24 @@ mod tests {
         assert_eq!(classify(br#"[{"command":"cc -c a.c"},]"#, &[]), None);
         assert!(classify(br#"[{"command":"cc -Bx"},{"command":"cc -c"#, &[]).is_some());
         assert!(matches!(classify(b"[{x}]", &[]), Some(Reason::Unreadable { .. })));
+    }
+
+    #[test]
+    fn what_clang_reads_as_yaml_is_found() {
+        let unreadable =
+            |text: &str| matches!(classify(text.as_bytes(), &[]), Some(Reason::Unreadable { .. }));
+        assert!(unreadable(
+            "[{\"output\": // , \"command\": \"cc -Bx\" }]\n\"a.o\", \"command\": \"cc -c a.c\"}]"
+        ));
+        assert!(unreadable("[{\"command\": \"cc\"} /* , */ ]"));
+        for cut in [
+            r#"[{"directory":"/w","command":"cc -Bx","file":"a.c""#,
+            r#"[{"command":"cc -Bx""#,
+            r#"[{"file":"a.c","arguments":["cc","-Bx""#,
+            r#"[{"file":"a.c","arguments":["cc","-Bx","-c"#,
+        ] {
+            assert!(matches!(classify(cut.as_bytes(), &[]), Some(Reason::Setting { .. })), "{cut}");
+        }
     }
 
     #[test]

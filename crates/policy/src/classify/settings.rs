@@ -16,6 +16,9 @@ use crate::protect::table::harmless::{Keys, ValueType};
 /// file.
 const MOST: usize = 4 * MAX_CONTENT;
 
+/// Names by which a program in JavaScript reaches the object behind all others.
+const PROTOTYPES: [&str; 3] = ["__proto__", "constructor", "prototype"];
+
 /// Classifies a file of settings: the first key that is not harmless, or that it cannot be read.
 pub(super) fn classify(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Reason> {
     let unreadable = Some(Reason::Unreadable { format });
@@ -95,12 +98,12 @@ impl SettingsReader {
         let passes = match self.keys {
             // Their values are no objects.
             Keys::AllBut(dangerous, _) => {
-                self.type_of_all_but().is_none()
-                    && !dangerous.iter().any(|name| name.eq_ignore_ascii_case(key))
+                self.type_of_all_but().is_none() && !dangerous.iter().any(|name| names(key, name))
             }
-            // Of what is merged into an object of JavaScript, these two reach all others.
-            Keys::Only(_) => !matches!(key, "__proto__" | "constructor"),
+            Keys::Only(_) => true,
         };
+        // Of what is merged into an object of JavaScript, these reach all others.
+        let passes = passes && !key.split('.').any(|part| PROTOTYPES.contains(&part));
         self.path.push(key.to_owned());
         let is_free = matches!(self.keys, Keys::AllBut(..));
         let passes = passes && (is_free || self.covering().any(|covers| covers.allows(key)));
@@ -151,6 +154,11 @@ impl SettingsReader {
 
     /// Begins a list. A program may run a list as it is, and have a shell run the text that is its only item.
     fn open_list(&mut self) {
+        // A program in Rust takes a list for the values of an object, without their keys.
+        let has_keys = matches!(self.keys, Keys::AllBut(..)) && self.lists.last() == Some(&self.path.len());
+        if has_keys && self.refused.is_none() {
+            self.note(&format_args!("["));
+        }
         self.other_value(&'[');
         self.lists.push(self.path.len());
     }
@@ -174,7 +182,7 @@ impl SettingsReader {
     /// Returns of which type the value must be that this is in, where all keys but some pass.
     fn type_of_all_but(&self) -> Option<ValueType> {
         let Keys::AllBut(_, typed) = self.keys else { return None };
-        let is_one = |name: &&str| self.path.iter().any(|key| name.eq_ignore_ascii_case(key));
+        let is_one = |name: &&str| self.path.iter().any(|key| names(key, name));
         typed.iter().find(|(_, keys)| keys.iter().any(&is_one)).map(|(value_type, _)| *value_type)
     }
 
@@ -205,7 +213,7 @@ impl SettingsReader {
 
     /// Reads JSON, with the comments and trailing commas that editors allow.
     fn json(&mut self, text: &str) -> Option<()> {
-        let text = plain_json(text)?;
+        let text = plain_json(text, Comments::Allowed)?;
         if text.trim().is_empty() {
             return Some(());
         }
@@ -462,12 +470,31 @@ fn covers(pattern: &str, value_type: ValueType, path: &[String]) -> Option<Cover
     Some(if parts.next().is_some() { Covers::Partly } else { Covers::Wholly(value_type) })
 }
 
+/// Returns whether a key names a setting for a program that does not regard case, or takes the parts between dots for keys within each
+/// other.
+fn names(key: &str, setting: &str) -> bool {
+    let is_it = |key: &str| {
+        key.chars().count() == setting.len() && key.chars().map(folded).eq(setting.chars().map(folded))
+    };
+    is_it(key) || key.split('.').any(is_it)
+}
+
+/// Returns a letter as programs in Go compare it, for which two more than the capital ones stand for a letter of ASCII, see `EqualFold` of
+/// its package `strings`.
+fn folded(letter: char) -> char {
+    match letter {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        letter => letter.to_ascii_lowercase(),
+    }
+}
+
 /// Returns whether one part of a pattern is this key.
 fn is_key(part: &str, key: &str) -> bool {
     match part {
         "*" => is_plain(key),
         // A language of Visual Studio Code, or several.
-        "[*]" => key.starts_with('[') && key.ends_with(']'),
+        "[*]" => key.starts_with('[') && key.ends_with(']') && !key.contains('.'),
         _ => part.strip_suffix('*').map_or(part == key, |beginning| key.starts_with(beginning)),
     }
 }
@@ -557,8 +584,15 @@ impl<'de> Visitor<'de> for &mut SettingsReader {
     }
 }
 
+/// Whether a reader takes comments in JSON for such.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Comments {
+    Allowed,
+    Refused,
+}
+
 /// Strips the comments and trailing commas that editors allow from JSON; `None` if readers differ about where they end.
-pub(super) fn plain_json(text: &str) -> Option<String> {
+pub(super) fn plain_json(text: &str, comments: Comments) -> Option<String> {
     let text = text.replace("\r\n", "\n");
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.as_str();
@@ -570,7 +604,8 @@ pub(super) fn plain_json(text: &str) -> Option<String> {
             other => (other.len_utf8(), false),
         };
         let (taken, after) = rest.split_at(length);
-        if first != '"' && taken.contains(is_unclear) {
+        let is_refused = is_comment && comments == Comments::Refused;
+        if is_refused || first != '"' && taken.contains(is_unclear) {
             return None;
         }
         if matches!(first, ']' | '}') {

@@ -27,6 +27,22 @@ fn has_news(before: &str, now: &str) -> bool {
 }
 
 #[test]
+fn a_command_that_only_shows_once_a_value_was_put_together_is_found() {
+    for text in [
+        "X=\"$\\(touch m)\"", "X=$\\\\(touch m)", "D=\"$\"\nX=\"${D}(touch m)\"", "D=$\nX=$D(touch m)",
+        "X=\"${A:-$}\\(touch m)\"", "E=\"(touch m)\"\nX=\"$${E}\"", "X=$$E\nE=(id)",
+        "E='\\(id)'\nX=\"$D$E\"",
+    ] {
+        assert_ne!(names(text), [""; 0], "{text}");
+    }
+    for text in
+        ["X='$\\(not run)'", "D=a\nX=\"${D} (a)\"", "E=(a)\nX=b$D", "X=a(b)", "X=a$", "COST=\"5$ (about)\""]
+    {
+        assert_eq!(names(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
 fn ordinary_variables_pass() {
     for text in [
         "",

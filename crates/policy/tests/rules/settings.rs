@@ -120,6 +120,36 @@ fn a_value_of_another_form_than_its_key_has_is_found() {
 }
 
 #[test]
+fn a_key_that_its_program_takes_for_another_one_is_found() {
+    for (path, content) in [
+        // Visual Studio Code splits keys at dots.
+        (".vscode/tasks.json", r#"{"tasks": [{"label": "x"}], "tasks.0.runOptions.runOn": "folderOpen"}"#),
+        (".vscode/tasks.json", r#"{"tasks": [], "tasks.__proto__.__proto__.command": "x"}"#),
+        (".vscode/settings.json", r#"{"editor.rulers": [], "editor.rulers.__proto__.__proto__.runOn": "x"}"#),
+        (".vscode/settings.json", r#"{"[x].tasks.y]": {"editor.tabSize": 2}}"#),
+        ("a.code-workspace", r#"{"settings": {"editor.x.constructor.prototype.y": "z"}}"#),
+        // Go compares letters that look alike.
+        ("git-town.toml", "[hosting]\n\"brow\u{17f}er\" = \"./x\""),
+        ("git-town.toml", "[hosting]\n\"origin-ho\u{17f}tname\" = \"example.org\""),
+        // Zed takes a list for a task: what its keys are is the order of the list.
+        (".zed/tasks.json", r#"[["x", "touch", ["m"], {}, null, false, ["create_worktree"]]]"#),
+    ] {
+        assert!(file(path, content).is_some(), "{path}: {content}");
+    }
+    for (path, content) in [
+        (".vscode/tasks.json", r#"{"tasks": [{"label": "a.b", "args": ["x"]}], "inputs.x": []}"#),
+        (
+            ".vscode/settings.json",
+            r#"{"editor.suggest.showWords": false, "files.exclude": {"**/constructor.ts": true}}"#,
+        ),
+        (".vscode/settings.json", r#"{"[c][cpp]": {"editor.tabSize": 2}}"#),
+        (".zed/tasks.json", r#"[{"label": "x", "command": "touch", "args": ["m"]}]"#),
+    ] {
+        assert_eq!(file(path, content), None, "{path}: {content}");
+    }
+}
+
+#[test]
 fn a_value_of_yaml_that_goes_on_in_another_line_is_found() {
     for content in [
         "theme: a\n  b", "model: sh\n  -c", "model:\n  sh\n  -c", "model: \"a\n  b\"", "model: |\n  evil",

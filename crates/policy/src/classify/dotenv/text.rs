@@ -100,6 +100,14 @@ impl<'a> Assignment<'a> {
         Some(text[..end].trim())
     }
 
+    fn begins_with_bracket(&self) -> bool {
+        self.rest
+            .trim_start_matches(|letter: char| {
+                letter.is_whitespace() || letter == '\\' || QUOTES.contains(&letter)
+            })
+            .starts_with('(')
+    }
+
     /// Returns the names that a value refers to.
     pub(super) fn references(written: &str) -> impl Iterator<Item = &str> {
         written.split('$').skip(1).map(|rest| {
@@ -166,7 +174,15 @@ pub(super) fn statements(text: &str) -> Statements<'_> {
         reader.line(start, line);
         start += line.len() + 1;
     }
-    reader.found
+    let Statements { assignments, mut commands } = reader.found;
+    // A reader may find a command where a `$` stands before what a value refers to.
+    let brackets: BTreeSet<&str> =
+        assignments.iter().filter(|one| one.begins_with_bracket()).map(|one| one.name).collect();
+    let refers = |line: &&str| Assignment::references(line).any(|name| brackets.contains(name));
+    if !brackets.is_empty() {
+        commands.extend(text.split('\n').filter(refers));
+    }
+    Statements { assignments, commands }
 }
 
 struct Reader<'a> {
@@ -344,10 +360,19 @@ impl Shell {
     }
 }
 
-/// Returns whether a shell would run a command, as far as it is on this line and not in quotes.
+/// Returns whether a shell would run a command, as far as it is on this line and not in quotes, or a reader that looks for one only when
+/// it has removed backslashes and put in what the value refers to (dotenv of Ruby).
 fn has_command(line: &str) -> bool {
-    // A shell joins what a backslash at the end of a line divides.
-    line.contains("$(") || line.trim_end().ends_with("$\\") || line.matches('`').count() > 1
+    let begins = |rest: &str| rest.trim_start_matches('\\').starts_with('(');
+    // What `$` refers to may end in one.
+    let after_reference = |rest: &str| match rest.strip_prefix('{') {
+        Some(braced) => braced.split_once('}').is_some_and(|(_, after)| begins(after)),
+        None => begins(rest.trim_start_matches(is_of_name)),
+    };
+    line.match_indices('$').any(|(at, _)| begins(&line[at + 1..]) || after_reference(&line[at + 1..]))
+        // A shell joins what a backslash at the end of a line divides.
+        || line.trim_end().ends_with("$\\")
+        || line.matches('`').count() > 1
 }
 
 /// Returns whether a line that begins outside of quotes is an assignment of a value that readers take for text, whatever is in it.
