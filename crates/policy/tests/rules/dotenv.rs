@@ -35,9 +35,10 @@ fn a_command_that_only_shows_once_a_value_was_put_together_is_found() {
     ] {
         assert_ne!(names(text), [""; 0], "{text}");
     }
-    for text in
-        ["X='$\\(not run)'", "D=a\nX=\"${D} (a)\"", "E=(a)\nX=b$D", "X=a(b)", "X=a$", "COST=\"5$ (about)\""]
-    {
+    for text in [
+        "X='$\\(not run)'", "D=a\nX=\"${D} (a)\"", "E=(a)\nX=b$D", "X=a(b)", "X=a$", "COST=\"5$ (about)\"",
+        "X=${Y:-a}${Z:?no}${W:+b}", "X=a<b>c", "X='<(not run)'", "NOTE=is encrypted: yes", "A=[1]",
+    ] {
         assert_eq!(names(text), [""; 0], "{text}");
     }
 }

@@ -249,6 +249,10 @@ impl<'a> Reader<'a> {
         };
         let Some(separator) = value.chars().next().filter(|first| separators.contains(first)) else { return };
         let rest = &value[1..];
+        // dotenvx runs commands in what it has decrypted. Whoever reads the file has the key to encrypt with.
+        if rest.trim_start_matches(is_blank).starts_with("encrypted:") {
+            self.found.commands.push(word.lines().next().unwrap_or_default());
+        }
         self.found.assignments.push(Assignment { name, rest, separator });
         self.follow(rest);
     }
@@ -370,9 +374,27 @@ fn has_command(line: &str) -> bool {
         None => begins(rest.trim_start_matches(is_of_name)),
     };
     line.match_indices('$').any(|(at, _)| begins(&line[at + 1..]) || after_reference(&line[at + 1..]))
+        || EXPANDED_AGAIN.iter().any(|form| line.contains(form))
+        || is_computed(line)
         // A shell joins what a backslash at the end of a line divides.
         || line.trim_end().ends_with("$\\")
         || line.matches('`').count() > 1
+}
+
+/// What has a shell run commands, or expand once more what a variable holds, which may be in single quotes: process substitution, see
+/// bash(1) and zshexpn(1); `${X@P}` and `${!X}` of bash, flags and `${~X}` of zsh; and what both compute.
+const EXPANDED_AGAIN: &[&str] = &["<(", ">(", "==(", "@P}", "${!", "${(", "${~", "$~", "$["];
+
+/// Returns whether a shell computes a number in a line, in which it expands what variables hold: an index (`a[X]=1`), or where a part of
+/// a value begins (`${Y:X}`).
+fn is_computed(line: &str) -> bool {
+    let begins_part =
+        |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_alphabetic() || "_ (".contains(letter));
+    let mut braced = line.match_indices("${").map(|(at, _)| line[at + 2..].trim_start_matches(is_of_name));
+    let name = line.trim_start().trim_start_matches("export ").trim_start();
+    let after_name = name.trim_start_matches(is_of_name);
+    braced.any(|rest| rest.strip_prefix(':').is_some_and(begins_part) || rest.starts_with('['))
+        || after_name.len() < name.len() && after_name.starts_with('[')
 }
 
 /// Returns whether a line that begins outside of quotes is an assignment of a value that readers take for text, whatever is in it.
