@@ -324,6 +324,12 @@ const EXAMPLES: &[Example] = &[
     (".fast-agent/agent-cards", ".fast-agent/agent-cards/a.md", "---\nservers: [x]\n---\n", ""),
     (".fast-agent/plugins", ".fast-agent/plugins/a/a.py", "evil()", ""),
     (".fast-agent/tool-cards", ".fast-agent/tool-cards/a.yaml", "function_tools: [a.py:f]\n", ""),
+    (
+        ".fast-agent/skills",
+        ".fast-agent/skills/a/SKILL.md",
+        "---\nname: a\nallowed-tools: Bash\n---\n",
+        "---\nname: a\ndescription: b\n---\n",
+    ),
     ("fastagent.config.yaml", "fastagent.config.yaml", "mcp: {}", ""),
     ("fastagent.config.yml", "fastagent.config.yml", "mcp: {}", ""),
     (".autoenv_leave.zsh", ".autoenv_leave.zsh", "evil", ""),

@@ -71,6 +71,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         FAST_AGENT_HOME, FAST_AGENT_DOCS, RUN),
     read_only(&[".fast-agent/agent-cards", ".fast-agent/plugins", ".fast-agent/tool-cards"], "fast-agent",
         "starts the servers, and loads the Python, that they name", FAST_AGENT_DOCS, RUN),
+    read_only(&[".fast-agent/skills"], "fast-agent", "takes what skills allow, and runs their scripts",
+        "fast-agent, \"Agent Skills\"", &[("*.md", ContentRule::Prompt)]),
     dotenv(&[".env", ".env.local", ".env.*.local", ".env.development", ".env.production", ".env.test",
         ".env.testing", ".env.dev", ".env.prod", ".env.staging", ".env.preview", ".env.ci"], DOTENV_EFFECT),
     dotenv(&[".flaskenv"], "the same as `.env`, by Flask"),
