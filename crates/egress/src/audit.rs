@@ -1,7 +1,6 @@
 //! The audit log: one line of JSON for each connection, whether it was allowed or refused. No bodies and no secrets are in it. What is
 //! refused again and again has one line, and later one more that says how often.
 
-use std::fmt::Write as _;
 use std::io::Write;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,6 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use hyper::{Method, StatusCode};
 use policy::rules::network::Host;
 use policy::rules::verdict::Verdict;
+use policy::text::escape;
 use serde::Serialize;
 
 use crate::refusal::Refusal;
@@ -215,22 +215,6 @@ struct QuestionLine {
     /// Who has answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<u32>,
-}
-
-/// Escapes what is not ASCII as JSON does: whoever prints a line prints no control character with it, of 8 bits or of Unicode.
-fn plain(json: &str) -> String {
-    let mut text = String::with_capacity(json.len() + 1);
-    for letter in json.chars() {
-        if letter.is_ascii() && letter != '\x7f' {
-            text.push(letter);
-            continue;
-        }
-        for unit in letter.encode_utf16(&mut [0; 2]) {
-            // A string takes whatever is written to it.
-            let _ = write!(text, "\\u{unit:04x}");
-        }
-    }
-    text
 }
 
 /// What a line says, however often it happens.
@@ -518,8 +502,9 @@ impl Inner {
     }
 
     fn write_line(&mut self, line: &impl Serialize) {
-        let mut text = plain(&serde_json::to_string(line).unwrap_or_default());
-        text.push('\n');
+        // Whoever prints a line prints no control character with it.
+        let text = serde_json::to_string(line).unwrap_or_default();
+        let text = format!("{}\n", escape::json(&text));
         // A log that is full stops nobody from working; whoever reads it sees where it ends.
         let _ = self.lines.write_all(text.as_bytes());
     }

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -58,13 +59,13 @@ impl Ui {
     /// Prints one JSON object.
     pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
         let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON")?;
-        self.raw(format!("{text}\n").as_bytes())
+        self.raw(format!("{}\n", escape::json(&text)).as_bytes())
     }
 
     /// Prints one JSON object on one line.
     pub(crate) fn json_line<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
         let text = serde_json::to_string(value).context("cannot write the result as JSON")?;
-        self.raw(format!("{text}\n").as_bytes())
+        self.raw(format!("{}\n", escape::json(&text)).as_bytes())
     }
 
     /// Writes bytes to stdout as they are.

@@ -25,6 +25,27 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Escapes what is in the strings of a JSON text. It stays the same JSON.
+pub fn json(text: &str) -> Cow<'_, str> {
+    // Control characters of ASCII are escaped already, but for the last one, or are white space between what is no string.
+    let is_raw = |character: char| is_escaped(character) && !character.is_ascii() || character == '\u{7f}';
+    if !text.contains(is_raw) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_raw(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Escapes a path. Bytes that are not UTF-8 are `\xNN`.
 pub fn path(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
@@ -87,6 +108,17 @@ mod tests {
     use std::ffi::OsStr;
 
     use super::*;
+
+    #[test]
+    fn json_stays_the_same_json_without_what_a_terminal_obeys() {
+        let value = "a\u{9b}6n\u{9d}52;c;x\u{9c}\u{7f}\u{202e}\u{e0001}\n\u{e9}\u{1f600}";
+        let text = serde_json::to_string_pretty(&serde_json::json!({ "output": value })).unwrap();
+        let shown = json(&text);
+        assert!(!shown.contains(|letter: char| letter != '\n' && is_escaped(letter)), "{shown}");
+        assert!(shown.contains("\u{e9}\u{1f600}"));
+        let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(read["output"], value);
+    }
 
     #[test]
     fn untrusted_text_cannot_draw_on_the_terminal() {

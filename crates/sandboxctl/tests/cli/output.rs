@@ -46,6 +46,23 @@ fn a_full_device_is_said_and_fails() {
 }
 
 #[test]
+fn json_has_nothing_that_a_terminal_obeys() {
+    // A question of CSI, and the clipboard, by control characters of 8 bits; DEL; and a change of the direction of writing.
+    const WRITTEN: &str = "a\u{9b}6n\u{9d}52;c;eA==\u{9c}\u{7f}\u{202e}b";
+    let env = TestEnv::new();
+    for words in [&["printf", "%s", WRITTEN][..], &[WRITTEN]] {
+        let args = [&["run", "--provider", "local", "--format", "json", "--"], words].concat();
+        let output = env.command(&env.project(), &args).stdout(Stdio::piped()).output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let is_obeyed = |letter: char| letter == '\u{202e}' || letter != '\n' && letter.is_control();
+        assert!(!stdout.contains(is_obeyed), "{stdout:?}");
+        let read: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        let text = &read["stdout"]["text"];
+        assert!(text == WRITTEN || read.to_string().contains(WRITTEN), "{stdout}");
+    }
+}
+
+#[test]
 fn a_reader_that_has_gone_ends_it_as_sigpipe_does() {
     for args in COMMANDS.iter().filter(|args| !args.contains(&"--nonsense")) {
         let env = TestEnv::new();

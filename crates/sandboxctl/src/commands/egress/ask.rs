@@ -16,6 +16,7 @@ use anyhow::Context as _;
 use confine::protocol::{EgressQuestion, EgressRequest};
 use policy::rules::limits;
 use policy::rules::network::{Host, HostAndPort};
+use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -152,7 +153,7 @@ fn print(sandbox: &str, questions: &mut Questions) -> io::Result<()> {
             News::Settled(id) => Event::Settled { id: *id, sandbox },
         };
         let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{}", serde_json::to_string(&event)?)?;
+        writeln!(stdout, "{}", escape::json(&serde_json::to_string(&event)?))?;
         stdout.flush()?;
     }
     Ok(())
