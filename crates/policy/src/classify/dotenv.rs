@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reason::Reason;
+use super::value::is_unclear;
 use crate::protect::table::content::FileFormat;
 use crate::variables::{VariableKind, kind};
 
@@ -46,9 +47,11 @@ pub(super) fn parts(content: &[u8]) -> Vec<(String, Vec<u8>)> {
     parts
 }
 
-/// Returns whether readers differ about every word of a file: shells leave NUL out, and others do not.
+/// Returns whether readers differ about every word of a file: shells leave NUL out, and others do not; what ends a line for some is white
+/// space for others, or a letter (`str.splitlines` and `str.strip` of Python, `String.prototype.trim` of JavaScript).
 fn is_unreadable(content: &[u8]) -> bool {
-    content.contains(&0)
+    let text = String::from_utf8_lossy(content);
+    text.contains(|letter: char| letter != '\r' && is_unclear(letter))
 }
 
 fn parts_of(text: &str) -> Vec<(String, Vec<u8>)> {

@@ -41,6 +41,10 @@ fn odd(content: &[u8]) -> Vec<String> {
 
 fn is_odd(line: &str) -> bool {
     let trimmed = line.trim();
+    // To a reader in Python some are blanks.
+    if trimmed.contains(|letter: char| letter.is_control() && letter != '\t') {
+        return true;
+    }
     // What follows the name of a section is not for all readers nothing.
     if line.len() > LONG || trimmed.starts_with('[') {
         let mut settings = settings_within(trimmed).take(MANY + 1).enumerate();
@@ -98,6 +102,7 @@ mod tests {
             "[*]\ntab_width = 4 # } ; nop %sh{ id",
             "[*]\nmax_line_length = a[$(id)]",
             "[*]\rtab_width = `id`",
+            "[*]\n\u{1c}tab_width\u{1c}= 4; nop %sh{id}",
             "\u{feff}tab_width = 4 4",
             "[*] tab_width = 4; nop %sh{id}",
             "[*]\ntab_width = 4\n  ; x\n  4 %sh{id}",

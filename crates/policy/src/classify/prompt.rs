@@ -20,7 +20,9 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     if let Some(mark) = MARKS.into_iter().find(|mark| text.contains(mark) || bare.contains(mark)) {
         return setting(mark);
     }
-    let text = text.trim_start_matches('\u{feff}').trim_start();
+    // Python takes more control characters for blanks than others do.
+    let is_blank = |letter: char| letter == '\u{feff}' || letter.is_whitespace() || letter.is_control();
+    let text = text.trim_start_matches(is_blank);
     if let Some(after) = text.strip_prefix("---") {
         let Some(header) = header(after) else {
             return Some(Reason::Unreadable { format: FileFormat::Yaml });

@@ -16,6 +16,9 @@ use crate::protect::table::harmless::{Keys, ValueType};
 /// file.
 const MOST: usize = 4 * MAX_CONTENT;
 
+/// How long a key is at most that passes.
+const LONGEST_KEY: usize = 1024;
+
 /// Names by which a program in JavaScript reaches the object behind all others.
 const PROTOTYPES: [&str; 3] = ["__proto__", "constructor", "prototype"];
 
@@ -103,7 +106,8 @@ impl SettingsReader {
             Keys::Only(_) => true,
         };
         // Of what is merged into an object of JavaScript, these reach all others.
-        let passes = passes && !key.split('.').any(|part| PROTOTYPES.contains(&part));
+        let passes =
+            passes && key.len() <= LONGEST_KEY && !key.split('.').any(|part| PROTOTYPES.contains(&part));
         self.path.push(key.to_owned());
         let is_free = matches!(self.keys, Keys::AllBut(..));
         let passes = passes && (is_free || self.covering().any(|covers| covers.allows(key)));
@@ -473,10 +477,8 @@ fn covers(pattern: &str, value_type: ValueType, path: &[String]) -> Option<Cover
 /// Returns whether a key names a setting for a program that does not regard case, or takes the parts between dots for keys within each
 /// other.
 fn names(key: &str, setting: &str) -> bool {
-    let is_it = |key: &str| {
-        key.chars().count() == setting.len() && key.chars().map(folded).eq(setting.chars().map(folded))
-    };
-    is_it(key) || key.split('.').any(is_it)
+    let is_it = |key: &str| key.chars().map(folded).eq(setting.chars().map(folded));
+    key.len() <= LONGEST_KEY && (is_it(key) || key.split('.').any(is_it))
 }
 
 /// Returns a letter as programs in Go compare it, for which two more than the capital ones stand for a letter of ASCII, see `EqualFold` of

@@ -44,6 +44,30 @@ fn a_command_that_only_shows_once_a_value_was_put_together_is_found() {
 }
 
 #[test]
+fn a_name_that_only_some_readers_see_is_found() {
+    for text in [
+        "\\NODE_OPTIONS=--require=./e.js",
+        "NODE\\_OPTIONS=--require=./e.js",
+        "export \"${X}NODE_OPTIONS=--require=./e.js\"",
+    ] {
+        assert_ne!(names(text), [""; 0], "{text}");
+    }
+    for text in [
+        "\u{1c}AIDER_LINT_CMD='sh ./evil.sh'",
+        "X=1\rNODE_OPTIONS=\u{b}--require=./e.js",
+        "X=1\u{85}NODE_OPTIONS=--require=./e.js",
+        "X=1\u{2028}NODE_OPTIONS=x",
+        "X=\u{1b}[0m",
+    ] {
+        let found = classify(Path::new(".env"), EntryType::File { mode: 0o100_644 }, text.as_bytes());
+        assert_eq!(found, Some(Reason::Unreadable { format: FileFormat::Text }), "{text:?}");
+    }
+    for text in ["A=C:\\dir\\x\nB=\"a\\nb\"", "export A=\"$B\"", "A=1\r\nB=2\r\n", "A=\"a\tb\""] {
+        assert_eq!(names(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
 fn ordinary_variables_pass() {
     for text in [
         "",
@@ -184,9 +208,9 @@ fn a_name_is_found_wherever_some_reader_takes_it_for_one() {
     for text in [
         "LD_PRELOAD=./evil.so", "export LD_PRELOAD=./evil.so", "  \u{feff}LD_PRELOAD : ./evil.so",
         "LD_PRELOAD\n=./evil.so", "'LD_PRELOAD'=./evil.so", "LD_PRELOAD=\"\n./evil.so\"",
-        "LD_PRELOAD=\n\"./evil.so\"", "A=1\rLD_PRELOAD=./evil.so", "# x\u{2028}LD_PRELOAD=./evil.so",
-        "A=1; LD_PRELOAD=./evil.so", "A=1 LD_PRELOAD=./evil.so", "export A=1 LD_PRELOAD=./evil.so",
-        "declare -x LD_PRELOAD=./evil.so", "A=it's\nB='x LD_PRELOAD=./evil.so y'",
+        "LD_PRELOAD=\n\"./evil.so\"", "A=1\rLD_PRELOAD=./evil.so", "A=1; LD_PRELOAD=./evil.so",
+        "A=1 LD_PRELOAD=./evil.so", "export A=1 LD_PRELOAD=./evil.so", "declare -x LD_PRELOAD=./evil.so",
+        "A=it's\nB='x LD_PRELOAD=./evil.so y'",
         // Readers that go on after a value in quotes.
         "A=\"x\" LD_PRELOAD=./evil.so", "A=\"x\"LD_PRELOAD=./evil.so", "A='\\'LD_PRELOAD: ./evil.so",
         "A='x\\'\nB=\"y\n' LD_PRELOAD=./evil.so", "A='\nexport\u{a0}LD_PRELOAD=./evil.so",

@@ -30,20 +30,18 @@ pub(super) struct Statements<'a> {
     pub(super) commands: Vec<&'a str>,
 }
 
-/// Returns a text as its readers see it, of which all lines end alike: what ends a line for some is left out by others.
+/// Returns a text as its readers see it, of which all lines end alike: a carriage return ends a line for some and is left out by others.
 pub(super) fn readings(content: &[u8]) -> Vec<String> {
-    const UNUSUAL_ENDS: [char; 6] = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     const JOIN: &str = "\\\n";
     let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
-    let mut readings = if text.contains(UNUSUAL_ENDS) {
-        vec![text.replace(UNUSUAL_ENDS, "\n"), text.replace(UNUSUAL_ENDS, "")]
-    } else {
-        vec![text]
-    };
-    // A shell joins lines within a name, too.
-    let joined: Vec<_> = readings.iter().filter(|text| text.contains(JOIN)).collect();
-    let joined: Vec<_> = joined.into_iter().map(|text| text.replace(JOIN, "")).collect();
-    readings.extend(joined);
+    let mut readings =
+        if text.contains('\r') { vec![text.replace('\r', "\n"), text.replace('\r', "")] } else { vec![text] };
+    // A shell joins lines within a name, too, and some readers drop a backslash there.
+    for without in [JOIN, "\\"] {
+        let with: Vec<_> = readings.iter().filter(|text| text.contains(without)).collect();
+        let made: Vec<_> = with.into_iter().map(|text| text.replace(without, "")).collect();
+        readings.extend(made);
+    }
     readings
 }
 
@@ -226,7 +224,8 @@ impl<'a> Reader<'a> {
 
     /// Notes an assignment, if one begins here.
     fn assignment(&mut self, at: usize, beginning: &'a str, separator: Separator) {
-        let is_blank = |letter: char| letter.is_whitespace() || "\"'`\u{feff}".contains(letter);
+        let is_blank =
+            |letter: char| letter.is_whitespace() || "\"'`\u{feff}\u{180e}\u{200b}".contains(letter);
         let mut word = beginning.trim_start_matches(is_blank);
         if let Some(exported) =
             word.strip_prefix("export").filter(|rest| rest.starts_with(char::is_whitespace))
@@ -385,7 +384,10 @@ fn has_command(line: &str) -> bool {
 /// bash(1) and zshexpn(1); `${X@P}` and `${!X}` of bash, flags and `${~X}` of zsh; and what both compute.
 const EXPANDED_AGAIN: &[&str] = &["<(", ">(", "==(", "@P}", "${!", "${(", "${~", "$~", "$["];
 
-/// Returns whether a shell computes a number in a line, in which it expands what variables hold: an index (`a[X]=1`), or where a part of
+/// What a shell reads names of variables after, once it has put in others.
+const DECLARING: [&str; 5] = ["export ", "declare ", "typeset ", "readonly ", "local "];
+
+/// Returns whether a shell computes the name of a variable in a line, or a number, in which it expands what variables hold: an index (`a[X]=1`), or where a part of
 /// a value begins (`${Y:X}`).
 fn is_computed(line: &str) -> bool {
     let begins_part =
@@ -393,7 +395,10 @@ fn is_computed(line: &str) -> bool {
     let mut braced = line.match_indices("${").map(|(at, _)| line[at + 2..].trim_start_matches(is_of_name));
     let name = line.trim_start().trim_start_matches("export ").trim_start();
     let after_name = name.trim_start_matches(is_of_name);
-    braced.any(|rest| rest.strip_prefix(':').is_some_and(begins_part) || rest.starts_with('['))
+    let (names, _) = line.split_once('=').unwrap_or_default();
+    let is_declared = DECLARING.iter().any(|word| names.trim_start().starts_with(word));
+    is_declared && names.contains('$')
+        || braced.any(|rest| rest.strip_prefix(':').is_some_and(begins_part) || rest.starts_with('['))
         || after_name.len() < name.len() && after_name.starts_with('[')
 }
 
