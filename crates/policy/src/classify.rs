@@ -221,6 +221,9 @@ fn classify_content(
     }
 }
 
+/// How many paths a transaction of Mercurial may have: each is looked up in the table of protected paths.
+const MAX_HG_PATHS: usize = 10_000;
+
 /// Classifies what Mercurial or Sapling deletes, writes or cuts off to undo a transaction: each path must be one of its own data in this
 /// directory, and nothing that it obeys. The name of a branch is written back.
 fn classify_hg_paths(content: &[u8], directory: &[&str]) -> Option<Reason> {
@@ -235,8 +238,9 @@ fn classify_hg_paths(content: &[u8], directory: &[&str]) -> Option<Reason> {
         let is_plain = !components.iter().any(|component| matches!(*component, "" | "." | ".."));
         !path.is_empty() && (!is_plain || is_obeyed(&components))
     };
-    let odd = text.split(['\0', '\n']).find(|path| leads_elsewhere(path));
-    odd.map(|path| Reason::Setting { key: path.to_owned() })
+    let mut paths = text.split(['\0', '\n']).enumerate();
+    let odd = paths.find(|(count, path)| *count == MAX_HG_PATHS || leads_elsewhere(path));
+    odd.map(|(_, path)| Reason::Setting { key: path.to_owned() })
 }
 
 /// Returns what of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the

@@ -76,11 +76,11 @@ fn flags(content: &[u8], shared: &[PathBuf]) -> Vec<String> {
 
 /// Returns the option of a line, without the languages that ccls takes before it (`%c %h -x`).
 fn option(line: &str) -> &str {
-    let line = line.trim();
-    match line.strip_prefix('%') {
-        Some(rest) => rest.split_once(' ').map_or("", |(_, rest)| option(rest)),
-        None => line,
+    let mut option = line.trim();
+    while let Some(language) = option.strip_prefix('%') {
+        option = language.split_once(' ').map_or("", |(_, rest)| rest.trim());
     }
+    option
 }
 
 fn counting(found: Vec<Argument>, shared: &[PathBuf]) -> impl Iterator<Item = String> {

@@ -2,6 +2,7 @@
 //!
 //! A setting counts unless it is of a type that runs nothing, and has a value of that type. What cannot be read is suspicious.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -134,12 +135,18 @@ pub(super) fn classify_options(content: &[u8], is_known: impl Fn(&str, &str) -> 
     })
 }
 
+/// How many submodules a `.gitmodules` may have: the path of each is looked up in the table of protected paths.
+const MAX_MODULES: usize = 1000;
+
 /// Classifies a `.gitmodules`: the same, and paths at which a program obeys what is there. No type holds what made git itself run
 /// something: names that lead out of `.git/modules` (CVE-2018-11235), and values that read as options (CVE-2018-17456).
 pub(super) fn classify_modules(content: &[u8]) -> Option<Reason> {
+    let left = Cell::new(MAX_MODULES);
     classify_entries(content, |entry| {
         // Git checks a submodule out at its path, and what it brings along lies there.
-        let is_obeyed = entry.is("submodule", "path") && is_protected(&entry.value().to_string_lossy());
+        let is_path = entry.is("submodule", "path");
+        left.set(left.get() - usize::from(is_path));
+        let is_obeyed = is_path && (left.get() == 0 || is_protected(&entry.value().to_string_lossy()));
         counts(entry, ConfigKind::Repository) || is_obeyed
     })
 }

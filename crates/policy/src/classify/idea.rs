@@ -19,6 +19,9 @@ const MACROS: [&str; 2] = ["$PROJECT_DIR$", "$MODULE_DIR$"];
 /// Attributes that name something in the project, which an IDE shows, indexes or reads as a text.
 const PATHS: [&str; 4] = ["directory", "filepath", "fileurl", "url"];
 
+/// How many attributes an element may have. IDEs write a few.
+const MOST_ATTRIBUTES: usize = 100;
+
 /// An element's beginning, or the declaration at the start of a file.
 struct Tag<'a> {
     name: &'a str,
@@ -196,7 +199,8 @@ fn tag(text: &str) -> Option<(Tag<'_>, &str)> {
         let after = after.trim_start_matches(SPACE).strip_prefix('=')?.trim_start_matches(SPACE);
         let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
         let (value, after) = after[1..].split_once(quote)?;
-        if value.contains('<') || tag.get(key).is_some() {
+        let is_too_much = tag.attributes.len() == MOST_ATTRIBUTES;
+        if is_too_much || value.contains('<') || tag.get(key).is_some() {
             return None;
         }
         tag.attributes.push((key, value));
