@@ -13,6 +13,9 @@ const QUOTES: [char; 3] = ['"', '\'', '`'];
 const LONGEST_CLEAR: usize = 1024;
 const LONGEST: usize = 4096;
 
+/// How many assignments to which others refer are told apart.
+const MOST_REFERRED: usize = 1000;
+
 /// An assignment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assignment<'a> {
@@ -30,7 +33,7 @@ pub(super) struct Statements<'a> {
     pub(super) commands: Vec<&'a str>,
 }
 
-/// Returns a text as its readers see it, of which all lines end alike: a carriage return ends a line for some and is left out by others.
+/// Returns a text as its readers see it, of which all lines end alike: a carriage return ends a line for some, is left out by others, and a letter to shells.
 pub(super) fn readings(content: &[u8]) -> Vec<String> {
     const JOIN: &str = "\\\n";
     let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
@@ -98,12 +101,19 @@ impl<'a> Assignment<'a> {
         Some(text[..end].trim())
     }
 
-    fn begins_with_bracket(&self) -> bool {
-        self.rest
-            .trim_start_matches(|letter: char| {
-                letter.is_whitespace() || letter == '\\' || QUOTES.contains(&letter)
-            })
-            .starts_with('(')
+    /// Returns whether its value has a command, also in single quotes, or the beginning of one.
+    fn is_part_of_command(&self) -> bool {
+        self.written().is_none_or(|written| {
+            let is_around =
+                |letter: char| letter.is_whitespace() || letter == '\\' || QUOTES.contains(&letter);
+            let inner = written.trim_matches(is_around);
+            let quoted = written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(written);
+            inner.starts_with('(')
+                || inner.ends_with('$')
+                || inner.contains("$(")
+                || inner.contains("$\\")
+                || quoted.contains('`')
+        })
     }
 
     /// Returns the names that a value refers to.
@@ -173,14 +183,22 @@ pub(super) fn statements(text: &str) -> Statements<'_> {
         start += line.len() + 1;
     }
     let Statements { assignments, mut commands } = reader.found;
-    // A reader may find a command where a `$` stands before what a value refers to.
-    let brackets: BTreeSet<&str> =
-        assignments.iter().filter(|one| one.begins_with_bracket()).map(|one| one.name).collect();
-    let refers = |line: &&str| Assignment::references(line).any(|name| brackets.contains(name));
-    if !brackets.is_empty() {
+    let parts = parts_of_commands(text, &assignments);
+    let refers = |line: &&str| Assignment::references(line).any(|name| parts.contains(name));
+    if !parts.is_empty() {
         commands.extend(text.split('\n').filter(refers));
     }
     Statements { assignments, commands }
+}
+
+/// Returns the variables that are a part of a command for a reader that looks for one when it has put in what a value refers to.
+fn parts_of_commands<'a>(text: &'a str, assignments: &[Assignment<'a>]) -> BTreeSet<&'a str> {
+    let referred: BTreeSet<&str> = Assignment::references(text).collect();
+    let referred = assignments.iter().filter(|one| referred.contains(one.name));
+    // Of what is too much to be told apart, every one is.
+    let parts =
+        referred.enumerate().filter(|(count, one)| *count > MOST_REFERRED || one.is_part_of_command());
+    parts.map(|(_, one)| one.name).collect()
 }
 
 struct Reader<'a> {
@@ -231,6 +249,11 @@ impl<'a> Reader<'a> {
             word.strip_prefix("export").filter(|rest| rest.starts_with(char::is_whitespace))
         {
             word = exported.trim_start_matches(is_blank);
+        }
+        // Some readers know names of other letters too, and go on behind their values.
+        let other = word.trim_start_matches(|letter| is_of_name(letter) || matches!(letter, '.' | '-'));
+        if other.starts_with(['=', ':']) {
+            self.follow(&self.text[at + (beginning.len() - other.len()) + 1..]);
         }
         let (name, _) = word.split_at(word.find(|letter| !is_of_name(letter)).unwrap_or(word.len()));
         if name.is_empty() {
