@@ -21,6 +21,8 @@ pub(crate) enum VariableKind {
     Compiler,
     /// `ENV`: a shell runs the file of this name, and many projects call `production` so.
     EnvironmentName,
+    /// `APP_ENV`: a program loads the `.env` with this name at its end, too.
+    EnvironmentFile,
     NodeOptions,
     JavaOptions,
     LessOptions,

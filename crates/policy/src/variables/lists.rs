@@ -1,9 +1,9 @@
 //! Names of variables that stand for themselves, and how those end that are alike.
 
 use super::kind::VariableKind::{
-    self, Address, Braces, Browser, Compiler, Editor, EnvironmentName, JavaOptions, LessOptions, NodeOptions,
-    Pager, PartOfAddress, Plain, Prompt, Provider, Proxy, Runs, Setting, Shell, TemporaryFiles, TlsSwitch,
-    Version, Warnings,
+    self, Address, Braces, Browser, Compiler, Editor, EnvironmentFile, EnvironmentName, JavaOptions,
+    LessOptions, NodeOptions, Pager, PartOfAddress, Plain, Prompt, Provider, Proxy, Runs, Setting, Shell,
+    TemporaryFiles, TlsSwitch, Version, Warnings,
 };
 
 /// Libraries, modules and scripts that a loader or an interpreter loads.
@@ -131,6 +131,7 @@ pub(super) const RUN: &[&str] = &[
 /// Those of which some values are harmless.
 pub(super) const EXACT: &[(&[&str], VariableKind)] = &[
     (&["ENV"], EnvironmentName),
+    (&["APP_ENV", "DJANGO_ENV", "FLASK_ENV", "NODE_ENV", "RACK_ENV", "RAILS_ENV"], EnvironmentFile),
     (&["EDITOR", "FCEDIT", "HGEDITOR", "VISUAL"], Editor),
     (&["PAGER", "MANPAGER"], Pager),
     (&["BROWSER", "CHROME_BIN", "CHROME_PATH", "CHROMIUM_PATH", "FIREFOX_BIN"], Browser),

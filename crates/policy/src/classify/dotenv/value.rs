@@ -114,7 +114,7 @@ pub(super) fn is_harmless(kind: VariableKind, value: &str) -> bool {
         }
         VariableKind::Shell => is_program(value, SHELLS, |_| false),
         VariableKind::Compiler => is_program(without_version(value), COMPILERS, |_| false),
-        VariableKind::EnvironmentName => is_switch(value) || is(ENVIRONMENTS),
+        VariableKind::EnvironmentName | VariableKind::EnvironmentFile => is_switch(value) || is(ENVIRONMENTS),
         VariableKind::NodeOptions => value
             .split(' ')
             .filter(|option| !option.is_empty())
@@ -234,4 +234,17 @@ fn is_one(word: &str, known: &[&str]) -> bool {
 
 fn is_address(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~:/?[]!&()*+,;=".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ENVIRONMENTS;
+    use crate::protect::table;
+
+    #[test]
+    fn the_file_of_each_environment_is_protected() {
+        for name in ENVIRONMENTS {
+            assert!(table::is_built_in(&format!(".env.{name}")), "{name}");
+        }
+    }
 }

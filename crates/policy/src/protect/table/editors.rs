@@ -107,6 +107,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "clangd in editors when a file is opened, clang-tidy and other tools of clang",
         "clang, \"JSON Compilation Database Format Specification\", Alternatives"),
     compile_flags(&[".ccls"], "ccls, in editors when a file is opened", "ccls, \"Project Setup\""),
+    compile_flags(&[".clang_complete"], "clang_complete for Vim, irony-mode for Emacs", "clang_complete, `:help clang_complete-.clang_complete`"),
+    read_only(&[".asm-lsp.toml"], "asm-lsp, in editors when a file is opened or saved", "runs the compiler that it names", "asm-lsp, README", RUN),
+    read_only(&[".nixd.json"], "nixd before 2.0, in editors", "runs the formatter that it names", "nixd, docs/user-guide.md", RUN),
     classified(&[".clangd"], "clangd, in editors when a file is opened",
         "adds the options in it to those of the compiler; it stays writable, and is quarantined if one has a \
          compiler load or run something or write where it says, or if it names another compiler, directory \

@@ -59,6 +59,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".git/gitweb"], "git instaweb",
         "runs the scripts in it, and loads the configuration of the server",
         "git-instaweb(1), gitweb.conf(5)", &[("pid", ContentRule::Harmless), ("*", ContentRule::Run)]),
+    read_only(&[".git/gptcommit.toml"], "gptcommit, by its hook at a commit", "sends the key and the changes to the server that it names",
+        "gptcommit, README", RUN),
     classified(&[".git/opencode"], "opencode",
         "keeps its snapshots, of all files, in a directory by this name; it stays writable, and is quarantined if it is no number of a \
          commit", "opencode, packages/opencode/src/project and snapshot", &[("", ContentRule::ObjectId(&["global"]))]),

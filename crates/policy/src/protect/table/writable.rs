@@ -29,7 +29,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "all of it; so do `.eslintrc.js`, `.eslintrc.json` (plugins), `prettier.config.js`, `.prettierrc` \
          (plugins), `stylelint.config.js`, `.textlintrc`, `cspell.config.js`, `.cspell.json` (`import`), \
          `.markdownlint-cli2.jsonc` (rules), `vite.config.ts` and their like, and plugins that `nx.json` \
-         names and `.nx` holds"),
+         names and `.nx` holds; `.graphqlrc.ts`, `graphql.config.js`, `.secretlintrc.js`, `.alexrc.js`, \
+         `.htmlvalidate.js`, `.theme-check.yml` (`require`), `slither.config.json` and `tlconfig.lua`"),
     writable(&["tsconfig.json"], "tsserver, in editors when a file is opened",
         "plugins that it names, from `node_modules`"),
     writable(&[".pnp.cjs"], "yarn, node, editors", "all of it, where yarn installs without `node_modules`"),
