@@ -200,9 +200,9 @@ fn classify_content(
             (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
         }
         ContentRule::PatchNames => pasted::classify_patches(content),
-        ContentRule::Begins(beginning) => {
-            let is_one = content.is_empty() || content.starts_with(beginning.as_bytes());
-            (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
+        ContentRule::EditedHistory => {
+            let runs = !operation::is_plain_edited_history(content);
+            runs.then(|| Reason::Run { program: row.program.to_owned() })
         }
         ContentRule::Prompt => prompt::classify(content),
         ContentRule::Less => less::classify(content),

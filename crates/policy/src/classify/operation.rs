@@ -56,6 +56,15 @@ const FLAGS: &[&str] = &[
 /// Files that hold options, which git takes as options and nobody else reads.
 const OPTIONS: &[&str] = &["allow_rerere_autoupdate", "gpg_sign_opt", "signoff"];
 
+/// How long the number of a commit of theirs is, in digits.
+const COMMIT: usize = 40;
+
+/// What Mercurial and Sapling do with a commit of a history that is edited. Sapling has commands beside these (`exec`, `execr`).
+const EDITS: &[&str] = &[
+    "_multifold", "b", "base", "d", "drop", "e", "edit", "f", "fold", "g", "graft", "m", "mess", "p", "pick",
+    "r", "roll", "s", "stop",
+];
+
 /// Classifies a file of an interrupted operation.
 ///
 /// Programs paste what these hold into commands and into what a shell expands: git's own `git-prompt.sh` does so with `msgnum` and
@@ -94,6 +103,32 @@ pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
         "head-name" | "refs-to-delete" | "update-refs" => classify_references(name, content),
         _ => Some(setting(name)),
     }
+}
+
+/// Returns whether a `histedit-state` of Mercurial's or Sapling's is one that they write now, and has no commands: numbers of commits, what
+/// is done with each, and a file in their own data. They unpickle one that does not begin so.
+pub(super) fn is_plain_edited_history(content: &[u8]) -> bool {
+    let mut lines = content.strip_suffix(b"\n").unwrap_or(content).split(|byte| *byte == b'\n');
+    let is_commit = |line: &[u8]| line.len() == COMMIT && line.iter().all(u8::is_ascii_hexdigit);
+    let mut is_plain = || {
+        let mut next = || lines.next().and_then(|line| std::str::from_utf8(line).ok());
+        let is_begun = next()? == "v1" && is_commit(next()?.as_bytes()) && is_commit(next()?.as_bytes());
+        let is_known = is_begun && matches!(next()?, "False" | "True");
+        let actions: u32 = next()?.parse().ok().filter(|_| is_known)?;
+        for _ in 0..actions {
+            let (action, commit) = (next()?, next()?);
+            if !EDITS.contains(&action) || !is_commit(commit.as_bytes()) {
+                return None;
+            }
+        }
+        let replaced: u32 = next()?.parse().ok()?;
+        for _ in 0..replaced {
+            next()?.as_bytes().chunks(COMMIT).all(is_commit).then_some(())?;
+        }
+        let backup = next().unwrap_or_default();
+        (!backup.starts_with('/') && !backup.split('/').any(|name| name == "..")).then_some(())
+    };
+    content.is_empty() || is_plain().is_some() && lines.next().is_none()
 }
 
 /// Returns whether text says nothing to a terminal but where lines end.
@@ -182,6 +217,39 @@ fn setting(key: &str) -> Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_edited_history_has_nothing_but_commits() {
+        let commit = "0123456789abcdef0123456789abcdef01234567";
+        let state = |actions: &str, rest: &str| format!("v1\n{commit}\n{commit}\nFalse\n{actions}{rest}");
+        let (one, none) = (format!("1\npick\n{commit}\n"), "0\n".to_owned());
+        for plain in [
+            String::new(),
+            state(&none, "0\n\n"),
+            state(&none, "0"),
+            state(&one, "0\n\n"),
+            state(
+                &format!("2\n_multifold\n{commit}\nstop\n{commit}\n"),
+                &format!("1\n{commit}{commit}\nstrip-backup/a.hg\n"),
+            ),
+        ] {
+            assert!(is_plain_edited_history(plain.as_bytes()), "{plain}");
+        }
+        for odd in [
+            "(lp0\n".to_owned(),
+            "v1\n0123\n".to_owned(),
+            state("1\nexec\nevil\n", "0\n\n"),
+            state(&format!("1\nexec\n{commit}\n"), "0\n\n"),
+            state(&format!("1\npick\n{commit}\rexec evil\n"), "0\n\n"),
+            state(&format!("1\n{{\"histedit\":\n{commit}\n"), "0\n\n"),
+            state(&one, "0\n/home/me/x\n"),
+            state(&one, "0\n../x\n"),
+            state(&one, "0\n\nexec\n"),
+            state("9\n", ""),
+        ] {
+            assert!(!is_plain_edited_history(odd.as_bytes()), "{odd}");
+        }
+    }
 
     #[test]
     fn what_git_stores_itself_runs_nothing() {

@@ -22,6 +22,10 @@ fn of_module(row: &'static str) -> Option<Example> {
     Some((row, String::leak(format!("{module}{end}")), "evil()", "evil()"))
 }
 
+/// An edited history of Mercurial's and Sapling's that was interrupted.
+const EDITED_HISTORY: &str = "v1\n0123456789abcdef0123456789abcdef01234567\n0123456789abcdef0123456789abcdef01234567\nFalse\n1\npick\n\
+     0123456789abcdef0123456789abcdef01234567\n0\n\n";
+
 /// Modules of Python: nothing in their source is harmless, and so the two texts are the same.
 macro_rules! modules {
     ($($module:literal),* $(,)?) => {
@@ -139,7 +143,19 @@ const EXAMPLES: &[Example] = &[
         ".hg/store/journal.backupfiles", ".hg/store/journal.backupfiles", "2\nplain\0./hgrc\0evil\u{0}0\n",
         "2\nplain\0dirstate\0\u{0}0\n",
     ),
-    (".hg/histedit-state", ".hg/histedit-state", "\u{80}\u{2}cposix\nsystem\n", "v1\n0123\n"),
+    (".hg/histedit-state", ".hg/histedit-state", "\u{80}\u{2}cposix\nsystem\n", EDITED_HISTORY),
+    (
+        ".sl/histedit-state",
+        ".sl/histedit-state",
+        "v1\n0123456789abcdef0123456789abcdef01234567\n0123456789abcdef0123456789abcdef01234567\nFalse\n1\nexec\nevil\n0\n\n",
+        EDITED_HISTORY,
+    ),
+    (
+        ".git/sl/histedit-state",
+        ".git/sl/histedit-state",
+        "v1\n0123456789abcdef0123456789abcdef01234567\n0123456789abcdef0123456789abcdef01234567\nFalse\n1\nxr\nevil\n0\n\n",
+        EDITED_HISTORY,
+    ),
     (".hg/store/undo", ".hg/store/undo", "/home/me/precious\u{0}0\n", "00manifest.i\u{0}227\n"),
     (
         ".hg/store/undo.backupfiles",

@@ -39,8 +39,8 @@ pub(crate) enum ContentRule {
     ObjectId(&'static [&'static str]),
     /// Names of patches, of which quilt makes programs of awk.
     PatchNames,
-    /// Text that begins so, or nothing.
-    Begins(&'static str),
+    /// What is left to do of an edited history of Mercurial's or Sapling's.
+    EditedHistory,
     /// A prompt for an agent, with a header.
     Prompt,
     /// A style sheet, which loads JavaScript if it says so.

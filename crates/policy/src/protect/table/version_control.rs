@@ -28,9 +28,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ".sl/store/undo.backupfiles"], "Sapling", OF_SAPLING),
     transaction(&[".git/sl/store/journal", ".git/sl/store/journal.backupfiles", ".git/sl/store/undo",
         ".git/sl/store/undo.backupfiles"], "Sapling", OF_SAPLING_IN_GIT),
-    classified(&[".hg/histedit-state"], "Mercurial",
-        "unpickles it, which runs what it holds; it stays writable, and is quarantined if it is not what \
-         Mercurial writes", "Mercurial, hgext/histedit.py", &[("", ContentRule::Begins("v1\n"))]),
+    classified(&[".hg/histedit-state", ".sl/histedit-state", ".git/sl/histedit-state"], "Mercurial, Sapling",
+        "goes on with it at `histedit --continue`: Mercurial unpickles it, which runs what it holds, and Sapling runs its commands (`exec`); it \
+         stays writable, and is quarantined if it has more than changes of commits",
+        "Mercurial, hgext/histedit.py; Sapling, ext/fbhistedit.py", &[("", ContentRule::EditedHistory)]),
     classified(&[".hg/bookmarks.current", ".hg/branch", ".hg/topic", ".sl/bookmarks.current",
         ".git/sl/bookmarks.current"], "bash, zsh, by themes with a prompt",
         "expands the name in it, which a theme puts into the prompt as it is; it stays writable, and is \
