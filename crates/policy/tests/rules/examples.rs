@@ -122,6 +122,7 @@ const EXAMPLES: &[Example] = &[
     (".git/crypt", ".git/modules/a/crypt/clean", "#!/usr/bin/env bash", ""),
     (".git/gitweb", ".git/gitweb/gitweb_config.perl", "system('evil');", ""),
     (".git/gitweb", ".git/gitweb/gitweb.py", "import os", ""),
+    (".git/branchless/config", ".git/branchless/config", "[core]\n\tfsmonitor = evil", ""),
     (".git/arc/config", ".git/arc/config", "{\"load\": [\"evil\"]}", ""),
     (".git/arc/config", ".git/worktrees/a/arc/config", "{\"load\": [\"evil\"]}", ""),
     (".git/glab-cli/config.yml", ".git/glab-cli/config.yml", "editor: evil", ""),
