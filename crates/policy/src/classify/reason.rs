@@ -58,6 +58,8 @@ pub enum Reason {
         /// The remote or branch, as git writes it.
         setting: String,
     },
+    /// A list of conflicts (`MERGE_RR`) with a path that it did not have: git copies what lies there at the next commit.
+    RecordsConflict { example: String },
     /// It lists a path that git would write to, though no work tree has it.
     WritesElsewhere { example: String },
     /// It names a stash that git applies by itself: at the next commit, merge or pull, or when an operation ends.
@@ -124,6 +126,7 @@ impl Reason {
             | Self::TracksHidden { example: text, .. }
             | Self::HidesByLines { example: text, .. }
             | Self::NamesReferences { example: text, .. }
+            | Self::RecordsConflict { example: text }
             | Self::WritesElsewhere { example: text }
             | Self::NamesElsewhere { example: text }
             | Self::LeadsOut { example: text }
@@ -196,6 +199,11 @@ impl fmt::Display for Reason {
             Self::HidesByLines { lines, example } => write!(
                 f,
                 "git shows files, changes or history otherwise because of what is new in it ({lines} lines), such as `{example}`"
+            ),
+            Self::RecordsConflict { example } => write!(
+                f,
+                "it has git copy what lies at `{example}` by then, also behind a link, to where an agent reads it at the next commit (git-rerere(1)); \
+                 without it, only the resolution of a conflict is not recorded"
             ),
             Self::WritesElsewhere { example } => {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")

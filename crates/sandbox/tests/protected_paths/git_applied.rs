@@ -133,12 +133,71 @@ fn a_variant_that_git_makes_another_number_of_is_quarantined() {
         );
         assert!(!is_overwritten(&boundary), "{variant}");
     }
-    // What git writes itself stays.
+    // One that git writes can be read.
     for variant in ["", ".1", ".17"] {
         let boundary = hooked();
         let baseline = boundary.baseline();
         attack(&boundary, variant);
-        assert_eq!(move_all(&boundary, &baseline), [], "{variant}");
+        let reasons: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.reason).collect();
+        assert_eq!(
+            reasons,
+            [Reason::RecordsConflict { example: ".githooks/pre-commit".into() }],
+            "{variant}"
+        );
         assert!(!is_overwritten(&boundary), "{variant}");
     }
+}
+
+/// The agent's list of conflicts has a file of the project, and a commit of the agent's a link in the place of that file.
+#[test]
+fn a_list_of_conflicts_does_not_read_what_a_later_commit_puts_there() {
+    let number = "1".repeat(40);
+    let prepared = || {
+        let (boundary, outside) = committed();
+        boundary.write("docs", "1");
+        git(&boundary.host, &["add", "docs"]);
+        git(&boundary.host, &["commit", "-q", "-m", "docs"]);
+        boundary.write(".git/MERGE_RR", "");
+        (boundary, outside)
+    };
+    let attack = |boundary: &Boundary, outside: &Path| {
+        let here = |words: &[&str]| git(&boundary.host, words);
+        boundary.write(&format!(".git/rr-cache/{number}/preimage"), "<<<<<<<\na\n=======\nb\n>>>>>>>\n");
+        here(&["checkout", "-q", "-b", "agent"]);
+        fs::remove_file(boundary.host.join("docs")).unwrap();
+        boundary.link(outside, "docs");
+        here(&["commit", "-q", "-a", "-m", "work"]);
+        here(&["checkout", "-q", "-"]);
+        boundary.write(".git/MERGE_RR", &format!("{number}\tdocs\0"));
+    };
+    let leaked = |boundary: &Boundary, take_over: &[&str]| {
+        git(&boundary.host, take_over);
+        git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "next"]);
+        let cached = fs::read_dir(boundary.host.join(".git/rr-cache").join(&number)).unwrap();
+        let mut cached = cached.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        cached.any(|content| content.contains("the user's own"))
+    };
+    for take_over in
+        [&["cherry-pick", "agent"][..], &["rebase", "-q", "agent"], &["checkout", "agent", "--", "docs"]]
+    {
+        let (boundary, outside) = prepared();
+        attack(&boundary, &outside);
+        assert!(leaked(&boundary, take_over), "the control: {take_over:?}");
+
+        let (boundary, outside) = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary, &outside);
+        let found: Vec<_> =
+            move_all(&boundary, &baseline).into_iter().map(|one| (one.path, one.reason)).collect();
+        let reason = Reason::RecordsConflict { example: "docs".into() };
+        assert_eq!(found, [(".git/MERGE_RR".into(), reason)], "{take_over:?}");
+        assert!(!leaked(&boundary, take_over), "{take_over:?}");
+    }
+    // The user's own conflicts stay listed, also when some of them are resolved.
+    let (boundary, _) = prepared();
+    let other = "2".repeat(40);
+    boundary.write(".git/MERGE_RR", &format!("{number}\tdocs\0{other}\tfile\0"));
+    let baseline = boundary.baseline();
+    boundary.write(".git/MERGE_RR", &format!("{other}\tfile\0"));
+    assert_eq!(boundary.compare(&baseline), []);
 }

@@ -33,6 +33,7 @@ pub(crate) struct Index {
     stamp: Stamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content_hash: Option<ContentHash>,
+    /// What it hides, or paths with conflicts.
     hidden: Vec<String>,
     /// Paths that it lists, and to which git goes through a link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -72,7 +73,10 @@ impl Index {
 pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
     let remember = |list: &PathList| {
         let hidden = match &list.listed {
-            ListContent::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
+            // An index has the one, and a list of conflicts the other.
+            ListContent::Paths(paths) => {
+                paths.hidden.iter().chain(&paths.written).map(|path| text(path)).collect()
+            }
             ListContent::Lines(lines) => lines.clone(),
             ListContent::References { names, .. } => names.clone(),
             ListContent::Names { .. }
@@ -200,6 +204,14 @@ pub(crate) fn added_entries(
             }
             ListContent::Paths(_) if !list.linked.is_empty() => {
                 found(elsewhere(text(&list.linked[0])), is_new);
+            }
+            // Of what lies there now nothing follows: a commit of the agent's may have a link there.
+            ListContent::Paths(paths) if !paths.written.is_empty() => {
+                let known: BTreeSet<&String> = hidden.unwrap_or_default().iter().collect();
+                let new = paths.written.iter().map(|path| text(path)).find(|path| !known.contains(path));
+                if let Some(example) = new.filter(|_| !is_untouched) {
+                    found(Reason::RecordsConflict { example }, is_new);
+                }
             }
             ListContent::Paths(paths) => {
                 let now = paths.hidden.iter().map(|path| text(path));
