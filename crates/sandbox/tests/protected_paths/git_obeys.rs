@@ -98,7 +98,10 @@ fn what_git_takes_for_an_option_in_the_place_of_a_reference_is_quarantined() {
     let boundary = bisecting();
     assert_eq!(boundary.compare(&boundary.baseline()), [], "what git writes there");
     // Of space around it, one command drops what is behind, and the other all.
-    for (content, command) in [("-f\n", "reset"), (" --force\n", "start"), ("\n\t-f\n", "start")] {
+    let behind_space = format!("{:5000}--force\n", "");
+    for (content, command) in
+        [("-f\n", "reset"), (" --force\n", "start"), ("\n\t-f\n", "start"), (&*behind_space, "start")]
+    {
         let attack = |boundary: &Boundary| {
             boundary.write(".git/BISECT_START", content);
         };

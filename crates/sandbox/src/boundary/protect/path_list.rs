@@ -155,8 +155,16 @@ impl PathList {
             _ if !is_read => ListContent::TooMany,
             ListKind::Reference => {
                 let content = up_to(&file, MAX_REFERENCE_LENGTH)?;
-                let outside = Some(repository::leads_out(&content)?.to_path_buf());
-                ListContent::Paths(Paths { outside, ..Paths::default() })
+                match repository::leads_out(&content) {
+                    // Whatever is behind so much space, git drops the space.
+                    None if content.len() as u64 == MAX_REFERENCE_LENGTH && is_space(&content) => {
+                        ListContent::Malformed
+                    }
+                    leads => {
+                        let outside = Some(leads?.to_path_buf());
+                        ListContent::Paths(Paths { outside, ..Paths::default() })
+                    }
+                }
             }
             ListKind::Packs => packs(&file).unwrap_or(ListContent::Malformed),
             ListKind::Tables => {
@@ -322,6 +330,13 @@ impl PathList {
             }
         });
     }
+}
+
+/// Returns whether a reference, as far as it was read, has nothing but space, also where its text leads to another one.
+fn is_space(reference: &[u8]) -> bool {
+    let text = reference.strip_prefix(b"ref:").unwrap_or(reference);
+    // As isspace(3) has it.
+    text.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0x0b)
 }
 
 fn is_link(stat: &Stat) -> bool {
