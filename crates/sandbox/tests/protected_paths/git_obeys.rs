@@ -226,9 +226,22 @@ fn lines_that_hide_files_are_reported_and_stay() {
     assert_eq!(
         found,
         [
-            (".git/info/attributes".into(), lines("file -diff"), FindingOrigin::Earlier),
+            (".git/info/attributes".into(), lines("file -diff"), FindingOrigin::Created),
             (".git/info/exclude".into(), lines("evil.py"), FindingOrigin::Earlier)
         ]
+    );
+    let there =
+        boundary.compare(&baseline).into_iter().filter(|one| one.to_string().contains("it was there"));
+    assert_eq!(there.map(|one| one.path).collect::<Vec<_>>(), [PathBuf::from(".git/info/exclude")]);
+    // What is quarantined for another reason is not said to be there.
+    boundary.write(".git/info/attributes", "* filter=own\n");
+    let mut found: Vec<_> =
+        boundary.compare(&baseline).into_iter().map(|one| (one.path, one.reason)).collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    let setting = Reason::Setting { key: "filter".into() };
+    assert_eq!(
+        found,
+        [(".git/info/attributes".into(), setting), (".git/info/exclude".into(), lines("evil.py"))]
     );
 }
 

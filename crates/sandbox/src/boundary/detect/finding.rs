@@ -43,7 +43,16 @@ impl Finding {
     pub fn stays(&self) -> bool {
         let is_harmless_by_itself =
             matches!(self.reason, Reason::UnknownName | Reason::LinksOut { .. } | Reason::LinksTo { .. });
-        self.origin == FindingOrigin::Earlier || is_harmless_by_itself
+        // Git's own files, without which it does not work or loses what the user has done.
+        let is_said_of_data = matches!(
+            self.reason,
+            Reason::HidesByLines { .. }
+                | Reason::HidesChanges { .. }
+                | Reason::StagesLinks { .. }
+                | Reason::StagesProtected { .. }
+                | Reason::TracksHidden { .. }
+        );
+        self.origin == FindingOrigin::Earlier || is_harmless_by_itself || is_said_of_data
     }
 
     /// Returns what `[protect] allow` calls a file of variables, which agents may well be asked to set.

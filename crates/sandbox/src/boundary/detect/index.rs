@@ -171,6 +171,11 @@ pub(crate) fn added_entries(
         let is_unknown = before.is_none() && !(start.was_searched)(&list.git) && !list.is_outside();
         let is_own = is_unknown && is_since(&list.git);
         let is_untouched = is_unknown && !is_since(&list.path);
+        // What is said of a file that stays says only so where it was there.
+        let staying = match before {
+            None if !is_unknown || is_own => FindingOrigin::Created,
+            None | Some(_) => FindingOrigin::Earlier,
+        };
         let mut found = |reason, origin| changes.push((list.path.clone(), reason, origin));
         match &list.listed {
             // Where the repository is shared, it is looked at there. Where it is not, nobody inside can write it.
@@ -221,8 +226,10 @@ pub(crate) fn added_entries(
             }
             ListContent::Lines(now) => {
                 let lines = added(hidden.unwrap_or_default(), now.iter().cloned());
-                if let Some((lines, example)) = lines.filter(|_| !is_own && !is_untouched) {
-                    found(Reason::HidesByLines { lines, example }, FindingOrigin::Earlier);
+                // What is quarantined says nothing to git any more.
+                let is_left = !is_own && !is_untouched && !goes(&list.path);
+                if let Some((lines, example)) = lines.filter(|_| is_left) {
+                    found(Reason::HidesByLines { lines, example }, staying);
                 }
             }
         }
@@ -236,7 +243,7 @@ pub(crate) fn added_entries(
             newly_staged(root, before, list, &goes)
         };
         for reason in reasons {
-            found(reason, FindingOrigin::Earlier);
+            found(reason, staying);
         }
     }
     changes
