@@ -201,7 +201,7 @@ impl<'a> Boundaries<'a> {
             let others = if boundary.worktrees.is_empty() {
                 worktrees::elsewhere(&root, &mounts)
             } else {
-                worktrees::others(&root, &boundary.worktrees)
+                worktrees::others(&root, &mounts, &boundary.worktrees)
             };
             let others = others.map_err(failed)?;
             drop(root);

@@ -96,3 +96,70 @@ fn a_link_that_comes_to_lie_where_a_linked_work_tree_was_is_quarantined() {
     boundary.link(&there, "work/other").link(&there, "other");
     assert_eq!(boundary.compare(&baseline), []);
 }
+
+/// A submodule of the main work tree and one of a linked work tree, and a repository of dotfiles: where each work tree is, its configuration says.
+#[test]
+fn work_trees_out_of_the_boundary_are_known_by_core_worktree_whatever_else_leads_to_their_data() {
+    let (boundary, outside) = committed();
+    let there = |name: &str| outside.with_file_name(name);
+    for name in ["tree", "home"] {
+        fs::create_dir(there(name)).unwrap();
+    }
+    let outside_of = |git: &str, tree: &str| {
+        boundary.bare(git);
+        boundary.write(&format!("{git}/config"), &format!("[core]\n\tbare = false\n\tworktree = {tree}\n"));
+    };
+    outside_of(".git/modules/sub", there("tree").to_str().unwrap());
+    outside_of("dotfiles/.git", "../../../home");
+    outside_of(".git/modules/inside", "../../../inside");
+    outside_of(".git/modules/gone", "/no-such-directory-on-the-host/x");
+    boundary.write("inside/.git", "gitdir: ../.git/modules/inside\n");
+    let elsewhere = || boundary.mounts().elsewhere.into_iter().collect::<Vec<_>>();
+    let expected = [(".git/modules/sub".into(), there("tree")), ("dotfiles/.git".into(), there("home"))];
+    assert_eq!(elsewhere(), expected);
+    let baseline = boundary.baseline();
+    // What an agent makes does not bring them here.
+    boundary.write("fake/.git", "gitdir: ../.git/modules/sub\n");
+    assert_eq!(elsewhere(), expected);
+    let number = "1".repeat(40);
+    for git in [".git/modules/sub", "dotfiles/.git"] {
+        boundary.write(&format!("{git}/rr-cache/{number}/preimage"), "");
+        boundary.write(&format!("{git}/MERGE_RR"), &format!("{number}\tlocal.yml\0"));
+    }
+    let mut found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    found.sort();
+    assert_eq!(found, [".git/modules/sub/MERGE_RR", "dotfiles/.git/MERGE_RR"].map(PathBuf::from));
+}
+
+/// A `.git` file in another directory leads to the data of a linked work tree that is not shared.
+#[test]
+fn what_rerere_would_read_in_a_work_tree_elsewhere_is_quarantined_whatever_leads_there() {
+    let number = "1".repeat(40);
+    let prepared = || {
+        let (boundary, outside) = committed();
+        let tree = outside.with_file_name("linked");
+        git(&boundary.host, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+        fs::write(tree.join("local.yml"), "the user's own\n").unwrap();
+        (boundary, tree)
+    };
+    let attack = |boundary: &Boundary| {
+        boundary.write("fake/.git", "gitdir: ../.git/worktrees/linked\n");
+        boundary.write(&format!(".git/rr-cache/{number}/preimage"), "<<<<<<<\na\n=======\nb\n>>>>>>>\n");
+        boundary.write(".git/worktrees/linked/MERGE_RR", &format!("{number}\tlocal.yml\0"));
+    };
+    let leaked = |boundary: &Boundary, tree: &Path| {
+        git(tree, &["commit", "-q", "--allow-empty", "-m", "next"]);
+        let cached = fs::read_dir(boundary.host.join(".git/rr-cache").join(&number)).unwrap();
+        let mut cached = cached.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        cached.any(|content| content.contains("the user's own"))
+    };
+    let (boundary, tree) = prepared();
+    attack(&boundary);
+    assert!(leaked(&boundary, &tree), "the control");
+    let (boundary, tree) = prepared();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert!(found.contains(&".git/worktrees/linked/MERGE_RR".into()), "{found:?}");
+    assert!(!leaked(&boundary, &tree));
+}

@@ -7,7 +7,7 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -30,8 +30,9 @@ const STATE: [&str; 16] = [
 /// How names of indexes begin that others share.
 const SHARED_INDEX: &[u8] = b"sharedindex.";
 
-/// Lists the state of other work trees than these, as far as it is there, in the repository of linked worktrees.
-pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<ReadOnly>> {
+/// Lists the state of other work trees than these, as far as it is there, in the repository of linked worktrees, with that of their
+/// submodules.
+pub(super) fn others(root: &Entered<'_>, mounts: &Mounts, shared: &[String]) -> io::Result<Vec<ReadOnly>> {
     let base = Path::new(DATA);
     let mut others = state(root, Path::new(""), Path::new(".git"))?;
     let listing = beneath::listing(root, base)?;
@@ -42,10 +43,16 @@ pub(super) fn others(root: &Entered<'_>, shared: &[String]) -> io::Result<Vec<Re
         }
         others.extend(kept(root, Path::new(""), &base.join(&name), Path::new(".git"))?);
     }
+    let is_shared = |path: &Path| shared.iter().any(|shared| path.starts_with(base.join(shared)));
+    let known: Vec<PathBuf> = others.iter().map(|one| one.path.clone()).collect();
+    let is_known = |path: &Path| known.iter().any(|known| path.starts_with(known));
+    let elsewhere = elsewhere(root, mounts)?.into_iter();
+    others.extend(elsewhere.filter(|one| !is_shared(&one.path) && !is_known(&one.path)));
     Ok(others)
 }
 
-/// Lists the state of the linked worktrees of a repository in this directory that are not shared themselves, as far as it is there.
+/// Lists the state of work trees that are not shared themselves and have their data in this directory, as far as it is there: linked ones,
+/// those of submodules, and those that a configuration names (`core.worktree`).
 /// Their logs stay writable: `git gc` goes through them.
 pub(super) fn elsewhere(root: &Entered<'_>, mounts: &Mounts) -> io::Result<Vec<ReadOnly>> {
     let mut elsewhere = Vec::new();

@@ -161,7 +161,7 @@ impl Search<'_> {
                 let is_inside = links.is_empty() && host != OnHost::Unknown;
                 self.remember(links);
                 if missing.is_none() {
-                    self.elsewhere(git, named);
+                    self.elsewhere(git, named, |dot_git| dot_git.parent().unwrap_or(dot_git));
                 }
                 is_inside
             }
@@ -172,15 +172,15 @@ impl Search<'_> {
         }
     }
 
-    /// Notes that the work tree of a directory of git's data lies out of the boundary, unless nothing is there.
-    fn elsewhere(&mut self, git: &Path, named: &Path) {
-        let dot_git = match canonical(&self.host.join(git), named) {
-            Ok(dot_git) => dot_git,
+    /// Notes that the work tree of a directory of git's data lies out of the boundary, unless nothing is there. `tree` says where it is, by
+    /// what is named.
+    fn elsewhere(&mut self, git: &Path, named: &Path, tree: impl Fn(&Path) -> &Path) {
+        let place = match canonical(&self.host.join(git), named) {
+            Ok(place) => place,
             Err(Unresolved::Missing { .. }) => return,
             Err(Unresolved::Unknown) => self.host.join(git).join(named),
         };
-        let tree = dot_git.parent().unwrap_or(&dot_git).to_path_buf();
-        self.elsewhere.insert(git.into(), tree);
+        self.elsewhere.insert(git.into(), tree(&place).to_path_buf());
     }
 
     /// Remembers that nothing is at a path, nor at what of the way there is missing: a link that comes to lie there was not there,
@@ -202,8 +202,11 @@ impl Search<'_> {
                 Some(path)
             }
             Ok(Leads::Nowhere { missing }) => without_parents(&missing),
-            Ok(Leads::Unfollowed { links, .. }) => {
+            Ok(Leads::Unfollowed { links, missing, .. }) => {
                 self.remember(links);
+                if missing.is_none() {
+                    self.elsewhere(git, named, |tree| tree);
+                }
                 None
             }
             Err(errno) => {

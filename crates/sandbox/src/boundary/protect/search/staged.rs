@@ -100,9 +100,9 @@ impl Search<'_> {
         let is_named = |tree: &PathBuf| self.named_trees.contains(&(git.to_path_buf(), tree.clone()));
         let is_own = |tree: &&PathBuf| is_named(tree) || self.is_of(tree, git);
         let own: Vec<PathBuf> = trees.iter().filter(is_own).cloned().collect();
-        // Nobody sees what lies in one out of the boundary, so whatever is new counts.
-        if let Some(tree) = self.elsewhere.get(git).filter(|_| own.is_empty()) {
-            return vec![tree.clone()];
+        // Nobody sees what lies in one out of the boundary, so whatever is new counts. An agent can make others that lead here.
+        if let Some(tree) = self.elsewhere.get(git) {
+            return [tree.clone()].into_iter().chain(own).collect();
         }
         if own.is_empty() { trees.into_iter().take(1).collect() } else { own }
     }
