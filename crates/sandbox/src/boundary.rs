@@ -3,6 +3,7 @@
 pub mod detect;
 pub mod error;
 pub(crate) mod hard_links;
+pub(crate) mod hidden_paths;
 pub(crate) mod hide;
 pub mod protect;
 pub mod quarantine;

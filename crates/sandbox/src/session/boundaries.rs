@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use confine::report::Report;
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, FileId, Plan};
-use policy::rules::hide::HidePatterns;
 use policy::text::escape;
 use tracing::debug;
 
@@ -24,6 +23,8 @@ use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::classifier::Linked;
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::hard_links;
+use crate::boundary::hidden_paths::HiddenPaths;
+use crate::boundary::hide;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search::{self, SearchRules};
 use crate::boundary::root::{Entered, Root};
@@ -155,7 +156,10 @@ impl<'a> Boundaries<'a> {
                 all.push(mounts.hiding(hidden.hidden, hidden.pins));
                 continue;
             }
-            let patterns = HidePatterns::of(&boundary.hide);
+            // No list of git's has what git-lfs stores.
+            let is_stored = |path: &Path| path.ancestors().any(|above| above.ends_with(hide::STORE));
+            let covered = hidden.hidden.iter().map(|one| one.path.clone()).filter(|path| !is_stored(path));
+            let hidden_paths = HiddenPaths::of(&boundary.hide, covered);
             let others = plan.boundaries.iter().filter(|other| other.mode == BoundaryMode::ReadWrite);
             let shared: Vec<PathBuf> = others.map(|other| other.host.clone()).collect();
             let is_shared = |tree: &Path| shared.iter().any(|other| tree.starts_with(other));
@@ -164,7 +168,7 @@ impl<'a> Boundaries<'a> {
                 mounts.shared.clone_from(&shared);
                 let elsewhere = mounts.elsewhere.iter().filter(|(_, tree)| is_shared(tree));
                 mounts.shared_elsewhere = elsewhere.map(|(git, _)| git.clone()).collect();
-                mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&root, &patterns));
+                mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(&root, &hidden_paths));
                 let (baseline, mut linked) =
                     Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))?;
                 // What is hidden is hidden by all its names: it is the same file, and stays that.
@@ -196,7 +200,8 @@ impl<'a> Boundaries<'a> {
                 coverage.add_gap(boundary, &left.what);
             }
             let (host, hide) = (boundary.host.clone(), boundary.hide.clone());
-            let remembered = Remembered { host, baseline, hide, stuck: None, unsearched: false };
+            let also_hidden = hidden_paths.unnamed();
+            let remembered = Remembered { host, baseline, hide, also_hidden, stuck: None, unsearched: false };
             let read_only = mounts.read_only.clone();
             let others = if boundary.worktrees.is_empty() {
                 worktrees::elsewhere(&root, &mounts)

@@ -1,5 +1,6 @@
 //! The record of a run: what the next command needs to know to tidy up after a client that was killed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use policy::plan::{FileId, Protect};
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::finding::Finding;
+use crate::boundary::hidden_paths::HiddenPaths;
 use crate::state::client::{Client, ProcessError};
 use crate::state::directory::StateError;
 use crate::state::version::Version;
@@ -62,6 +64,9 @@ pub struct Remembered {
     /// Patterns of what the agent does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<String>,
+    /// What the agent does not see though no pattern names it: what links with such a name lead to, and other names of such files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "policy::text::json_bytes::os_strings")]
+    pub also_hidden: Vec<OsString>,
     /// What is left to be done, where it was searched already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Vec<Stuck>>,
@@ -69,6 +74,13 @@ pub struct Remembered {
     /// directory counts changes from the start of this one, and then this is forgotten.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsearched: bool,
+}
+
+impl Remembered {
+    /// Returns what the agent does not see.
+    pub(crate) fn hidden_paths(&self) -> HiddenPaths {
+        HiddenPaths::of(&self.hide, self.also_hidden.iter().map(PathBuf::from))
+    }
 }
 
 /// Something that could not be quarantined.

@@ -469,3 +469,37 @@ fn a_hidden_file_that_a_new_repository_tracks_is_reported() {
         }
     }
 }
+
+/// The target of a symlink with a hidden name, and another name of a hidden file, are hidden as well.
+#[test]
+fn a_file_that_is_hidden_by_another_name_is_not_recorded_unsaid() {
+    const SET_UP: &str = "git init -q .; git config user.name me; git config user.email me@example.org; echo text >file; git add file; \
+         git commit -qm first; mkdir config; echo KEY=1 >config/dev.txt";
+    const ID: &str = "0123456789012345678901234567890123456789";
+    for link in ["ln -s config/dev.txt .env", "ln config/dev.txt .env"] {
+        for (place, what) in places("a file that is hidden by another name") {
+            let outside = |text: &str| place.outside(&["sh", "-c", text]).output().unwrap();
+            assert!(outside(&format!("{SET_UP}; {link}")).status.success(), "{what}");
+            let attack = "git update-index --add --cacheinfo 100644,$(echo x | git hash-object -w --stdin),config/dev.txt";
+            let forge = format!("cp .git/index kept; {attack}; cp .git/index forged");
+            assert!(outside(&forge).status.success(), "{what}");
+            let commit = "git commit -qam more; git show HEAD:config/dev.txt; git reset -q --mixed HEAD~; cp kept .git/index";
+            assert_eq!(said(&outside(commit)), "KEY=1\n", "{what} {link}: the control");
+            let warned = |script: &str| {
+                let output = place.inside(&["--hide", ".env"], &["sh", "-c", script]).output().unwrap();
+                assert!(output.status.success(), "{what}: {output:?}");
+                error(&output)
+            };
+            let named = "has git track 1 more paths that are hidden inside, such as config/dev.txt";
+            let warning = warned("cp forged .git/index");
+            assert!(warning.contains(named), "{what} {link}: {warning}");
+            assert!(outside("cp kept .git/index").status.success(), "{what}");
+            let merge = format!(
+                "mkdir -p .git/rr-cache/{ID}; echo x >.git/rr-cache/{ID}/preimage; printf '{ID}\\tconfig/dev.txt\\0' >.git/MERGE_RR"
+            );
+            let warning = warned(&merge);
+            assert!(warning.contains("MERGE_RR"), "{what} {link}: {warning}");
+            assert!(!place.workspace().join(".git/MERGE_RR").exists(), "{what} {link}");
+        }
+    }
+}

@@ -284,3 +284,53 @@ fn what_git_on_the_host_would_write_or_empty_because_of_the_index_of_a_worktree_
         assert!(!error(&output).contains("the agent has made"), "by {caller:?}: {output:?}");
     }
 }
+
+/// The index of a linked worktree lies out of the directory in which its files are hidden.
+#[test]
+fn a_hidden_file_that_the_agent_has_git_track_in_a_worktree_is_reported() {
+    for (place, what) in places("an index of a worktree that lists a hidden path") {
+        let repository = set_up(&place);
+        let index = repository.join("worktrees/workspace/index").display().to_string();
+        let outside = |text: &str| place.outside(&["sh", "-ec", text]).output().unwrap();
+        let attack = format!(
+            "echo KEY=1 >s.key; cp {index} kept; git update-index --add --cacheinfo 100644,$(echo x | git hash-object -w --stdin),s.key; \
+             cp {index} forged"
+        );
+        assert!(outside(&attack).status.success(), "{what}");
+        let commit = format!("git commit -qam more; git show HEAD:s.key; git reset -q HEAD~; cp kept {index}");
+        assert_eq!(said(&outside(&commit)), "KEY=1\n", "{what}: the control");
+        let warned = |script: &str| {
+            let output = place.inside(&["--hide", "s.key"], &["sh", "-c", script]).output().unwrap();
+            assert!(output.status.success(), "{what}: {output:?}");
+            error(&output)
+        };
+        let named = "has git track 1 more paths that are hidden inside, such as s.key";
+        let warning = warned(&format!("cp forged {index}"));
+        assert!(warning.contains(named), "{what}: {warning}");
+        let warning = warned(&format!("cp {index} again; cp again {index}"));
+        assert!(!warning.contains("has git track"), "{what}: {warning}");
+    }
+}
+
+/// Submodules of the main work tree have their data in the repository that is shared with a worktree.
+#[test]
+fn an_agent_in_a_worktree_stages_nothing_in_a_submodule_of_the_main_work_tree() {
+    let add = "git init -q ~/s; cd ~/s; echo s >s; git add s; git -c user.name=a -c user.email=a@b commit -qm s; cd ~/main; \
+         git -c protocol.file.allow=always submodule -q add ~/s sub; git commit -qm sub; echo secret >sub/local.yml";
+    for (place, what) in places("the state of a submodule of the main work tree") {
+        let repository = set_up(&place);
+        let output = place.outside(&["sh", "-ec", add]).output().unwrap();
+        assert!(output.status.success(), "{what}: {output:?}");
+        let index = repository.join("modules/sub/index").display().to_string();
+        let stage = format!(
+            "cd ~/main/sub; cp {index} ~/kept; git update-index --add --cacheinfo 100644,$(git rev-parse HEAD:s),local.yml; cp {index} ~/main/.git/forged; \
+             git -c user.name=a -c user.email=a@b commit -qam more; git show HEAD:local.yml; git reset -q HEAD~; cp ~/kept {index}"
+        );
+        let output = place.outside(&["sh", "-ec", &stage]).output().unwrap();
+        assert_eq!(said(&output), "secret\n", "{what}: the control");
+        let attack = format!("cp {} {index}", repository.join("forged").display());
+        let output = place.inside(&[""; 0], &["sh", "-c", &attack]).output().unwrap();
+        assert!(!output.status.success(), "{what}: {output:?}");
+        assert_eq!(git(&place, "~/main/sub", "ls-files local.yml"), "", "{what}");
+    }
+}

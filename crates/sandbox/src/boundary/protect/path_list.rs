@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectForma
 use policy::classify::reftable::{self, MalformedTable};
 use policy::classify::repository::ObeyedReference;
 use policy::classify::{MAX_CONTENT, layout, repository};
-use policy::rules::hide::HidePatterns;
 use policy::text::json_bytes;
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::boundary::hidden_paths::HiddenPaths;
 use crate::host::beneath;
 use crate::host::stamp::{ContentHash, Stamp};
 
@@ -234,24 +234,26 @@ impl PathList {
     }
 
     /// Takes a path that is hidden inside for one where git must not write: it would record its content where the agent reads it. Reads
-    /// what an index in the boundary holds for such paths: a commit records what lies there.
-    pub(crate) fn note_hidden(&mut self, root: impl AsFd, patterns: &HidePatterns) {
+    /// what an index holds for such paths: a commit records what lies there.
+    pub(crate) fn note_hidden(&mut self, root: impl AsFd, hidden: &HiddenPaths) {
         let ListContent::Paths(paths) = &mut self.listed else { return };
-        if patterns.is_empty() {
+        if hidden.is_empty() {
             return;
         }
-        let is_hidden =
-            |path: &&PathBuf| self.trees.iter().any(|tree| patterns.hiding(&tree.join(path)).is_some());
+        let is_hidden = |path: &&PathBuf| self.trees.iter().any(|tree| hidden.cover(&tree.join(path)));
         if paths.outside.is_none() {
             paths.outside = paths.written.iter().find(is_hidden).cloned();
         }
-        if self.is_outside() || self.staged.is_empty() {
+        if self.staged.is_empty() {
             return;
         }
-        let Ok(data) = beneath::directory(root, &self.git) else { return };
+        // Of a linked work tree the data lie elsewhere, and are shared with it.
+        let data =
+            if self.is_outside() { data_outside(&self.git) } else { beneath::directory(root, &self.git) };
+        let Ok(data) = data else { return };
         let Some(content) = self.content(&data) else { return };
         for Staged { tree, format, .. } in &self.staged {
-            let is_hidden = |path: &Path, _| patterns.hiding(&tree.join(path)).is_some();
+            let is_hidden = |path: &Path, _| hidden.cover(&tree.join(path));
             let files = self.held(&data, &content, *format, is_hidden);
             let staged = files.map(|files| Staged { tree: tree.clone(), format: *format, files });
             self.staged_hidden.extend(staged);
@@ -341,6 +343,12 @@ fn is_space(reference: &[u8]) -> bool {
 
 fn is_link(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
+}
+
+/// Opens a directory of git's data out of the boundary, to which no link leads.
+pub(crate) fn data_outside(git: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(git, flags, Mode::empty())
 }
 
 /// What a file is, by its place in git's data.

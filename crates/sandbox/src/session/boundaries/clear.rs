@@ -488,8 +488,14 @@ mod tests {
         let path = |name: &str| top.path().canonicalize().unwrap().join(name);
         fs::create_dir_all(path("a/p")).unwrap();
         let (baseline, _) = Baseline::take(File::open(path("a/p")).unwrap(), &Mounts::default()).unwrap();
-        let remembered =
-            Remembered { host: path("a/p"), baseline, hide: Vec::new(), stuck: None, unsearched: false };
+        let remembered = Remembered {
+            host: path("a/p"),
+            baseline,
+            hide: Vec::new(),
+            also_hidden: Vec::new(),
+            stuck: None,
+            unsearched: false,
+        };
         let is_found = || find(&remembered, Identity::own()).is_some();
         assert!(is_found(), "the control");
         fs::rename(path("a/p"), path("a/renamed")).unwrap();

@@ -3,8 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use policy::rules::hide::HidePatterns;
-
 use crate::boundary::detect::Compared;
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::protect::mounts::Mounts;
@@ -73,7 +71,7 @@ impl Scan {
         remembered: &Remembered,
         until: Deadline,
     ) -> io::Result<Self> {
-        let hidden = HidePatterns::of(&remembered.hide);
+        let hidden = remembered.hidden_paths();
         mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(root, &hidden));
         let Compared { findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;

@@ -3,20 +3,17 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::ObjectFormat;
 use policy::classify::repository::{commondir, gitdir};
 use policy::classify::{Reference, is_configuration, references};
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 
 use super::configured::MAX_REFERENCES;
 use super::progress::Search;
 use super::resolve::{Unresolved, canonical};
 use crate::boundary::protect::mounts::{Cause, ProtectionGap};
-use crate::boundary::protect::path_list::PathList;
+use crate::boundary::protect::path_list::{PathList, data_outside};
 use crate::host::small_file;
 
 impl Search<'_> {
@@ -114,12 +111,6 @@ impl Search<'_> {
             }
         }
     }
-}
-
-/// Opens a directory of git's data out of the boundary, to which no link leads.
-pub(super) fn data_outside(git: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(git, flags, Mode::empty())
 }
 
 /// Returns the hash that names objects in one.

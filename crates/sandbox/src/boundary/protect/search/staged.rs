@@ -13,9 +13,9 @@ use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::boundary::protect::path_list::{LinkOut, PathList};
+use crate::boundary::protect::path_list::{LinkOut, PathList, data_outside};
 use crate::boundary::protect::reach::Base;
-use crate::boundary::protect::search::outside::{data_outside, object_format_outside};
+use crate::boundary::protect::search::outside::object_format_outside;
 use crate::boundary::protect::search::outward::ListedPaths;
 use crate::boundary::protect::search::progress::{Leads, OnHost, PointerTarget, Search, is, read_up_to};
 use crate::host::beneath;
