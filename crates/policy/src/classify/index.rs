@@ -5,6 +5,7 @@
 //! one names, `../.bashrc` and `.git/hooks/pre-commit` too.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -266,6 +267,52 @@ pub fn staged(
         at += 1;
     });
     Ok(staged)
+}
+
+/// Returns those of the wanted paths of which no commit takes what lies there, because of a bit that all their entries have.
+pub fn left_out(
+    content: &[u8],
+    format: ObjectFormat,
+    is_wanted: impl Fn(&Path) -> bool,
+    shared: impl FnOnce(&str) -> Option<Vec<u8>>,
+) -> Result<BTreeSet<PathBuf>, MalformedIndex> {
+    let (mut left_out, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    let mut note = |path: &Path, is_hidden: bool| {
+        if is_wanted(path) {
+            if is_hidden {
+                left_out.insert(path.to_path_buf())
+            } else {
+                taken.insert(path.to_path_buf())
+            };
+        }
+    };
+    let mut replaced = Vec::new();
+    let Extensions { link, .. } = entries(content, format, |path, entry| {
+        if path.as_os_str().is_empty() {
+            replaced.push(entry.is_hidden);
+        } else {
+            note(path, entry.is_hidden);
+        }
+    })?;
+    if let Some((number, data)) = link.and_then(|link| link.split_at_checked(format.length())) {
+        let shared = shared(&shared_name(number)).unwrap_or_default();
+        let (replacing, deleted) = if data.is_empty() {
+            Default::default()
+        } else {
+            (split::replacing(data, replaced.len())?, split::deleted(data, shared.len() / BEFORE_NUMBER)?)
+        };
+        let mut ahead = replacing.into_iter().zip(replaced).peekable();
+        let mut gone = deleted.into_iter().peekable();
+        let mut at = 0;
+        let _ = entries(&shared, format, |path, entry| {
+            let is_hidden = ahead.next_if(|(position, _)| *position == at).map(|(_, is_hidden)| is_hidden);
+            if gone.next_if(|position| *position == at).is_none() {
+                note(path, is_hidden.unwrap_or(entry.is_hidden));
+            }
+            at += 1;
+        });
+    }
+    Ok(&left_out - &taken)
 }
 
 /// Goes through the directories that git reads for untracked files, because it has cached them in an index.

@@ -51,6 +51,12 @@ pub enum Reason {
         files: usize,
         example: String,
     },
+    /// An index of git that no longer keeps commits from taking what lies at paths that are hidden inside.
+    RecordsHidden {
+        /// How many such paths it left out before.
+        files: usize,
+        example: String,
+    },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
     HidesByLines { lines: usize, example: String },
     /// A configuration of git that has a remote, or a branch that was there, come from or go to another repository.
@@ -124,6 +130,7 @@ impl Reason {
             | Self::StagesProtected { example: text, .. }
             | Self::StagesLinks { example: text, .. }
             | Self::TracksHidden { example: text, .. }
+            | Self::RecordsHidden { example: text, .. }
             | Self::HidesByLines { example: text, .. }
             | Self::NamesReferences { example: text, .. }
             | Self::RecordsConflict { example: text }
@@ -195,6 +202,12 @@ impl fmt::Display for Reason {
                 f,
                 "it has git track {files} more paths that are hidden inside, such as {example}: `git commit -a` records what they hold, where \
                  the next command inside reads it; `git rm -f --cached -- {example}` takes one out"
+            ),
+            Self::RecordsHidden { files, example } => write!(
+                f,
+                "it no longer leaves {files} paths out of commits that are hidden inside (skip-worktree or assume-unchanged), such as {example}: \
+                 `git commit -a` records what they hold, where the next command inside reads it; `git update-index --skip-worktree -- {example}` \
+                 leaves one out again"
             ),
             Self::HidesByLines { lines, example } => write!(
                 f,

@@ -100,7 +100,7 @@ impl Baseline {
         let taken = (clock.tv_sec, clock.tv_nsec);
         let is_whole = mounts.is_whole();
         let earlier = Vec::new();
-        let indexes = index::take(mounts);
+        let indexes = index::take(root, mounts);
         let searched = mounts.reach.bases().cloned().collect();
         let dotted = mounts.dotted.clone();
         let texts = |paths: &mut dyn Iterator<Item = &PathBuf>| -> Vec<OsString> {

@@ -503,3 +503,40 @@ fn a_file_that_is_hidden_by_another_name_is_not_recorded_unsaid() {
         }
     }
 }
+
+#[test]
+fn a_hidden_file_that_commits_no_longer_leave_out_is_reported() {
+    const SET_UP: &str = "git init -q .; git config user.name me; git config user.email me@example.org; echo text >file; \
+         echo KEY= >.env; git add file .env; git commit -qm first; echo KEY=1 >.env";
+    for (keep, expose) in [
+        ("--skip-worktree", "git update-index --no-skip-worktree .env"),
+        ("--assume-unchanged", "git update-index --no-assume-unchanged .env"),
+        ("--skip-worktree", "git update-index --split-index --force-remove .env"),
+        ("--skip-worktree", "rm .git/index; git reset -q"),
+    ] {
+        for (place, what) in places("an index that no longer leaves a hidden path out") {
+            let outside = |text: &str| place.outside(&["sh", "-ec", text]).output().unwrap();
+            let set_up = format!("{SET_UP}; git update-index {keep} .env; cp .git/index kept");
+            assert!(outside(&set_up).status.success(), "{what}");
+            let ordinary = "git add -A; git commit -qm more --allow-empty; git show HEAD:.env; git reset -q --soft HEAD~; cp kept .git/index";
+            assert_eq!(said(&outside(ordinary)), "KEY=\n", "{what} {keep}: git leaves it out");
+            let forge = format!("{expose}; cp .git/index forged");
+            assert!(outside(&forge).status.success(), "{what} {expose}");
+            assert_eq!(said(&outside(ordinary)), "KEY=1\n", "{what} {expose}: the control");
+            let warned = |script: &str| {
+                let output = place.inside(&["--hide", ".env"], &["sh", "-c", script]).output().unwrap();
+                assert!(output.status.success(), "{what}: {output:?}");
+                error(&output)
+            };
+            let named = "it no longer leaves 1 paths out of commits that are hidden inside";
+            let warning = warned("cp forged .git/index");
+            assert!(warning.contains(named), "{what} {expose}: {warning}");
+            assert!(outside("cp kept .git/index").status.success(), "{what}");
+            let warning = warned("rm .git/index");
+            assert!(warning.contains(named), "{what} {expose}: {warning}");
+            assert!(outside("cp kept .git/index").status.success(), "{what}");
+            let warning = warned("cp .git/index index; cp index .git/index");
+            assert!(!warning.contains("no longer leaves"), "{what} {expose}: {warning}");
+        }
+    }
+}

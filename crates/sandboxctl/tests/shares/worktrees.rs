@@ -297,7 +297,8 @@ fn a_hidden_file_that_the_agent_has_git_track_in_a_worktree_is_reported() {
              cp {index} forged"
         );
         assert!(outside(&attack).status.success(), "{what}");
-        let commit = format!("git commit -qam more; git show HEAD:s.key; git reset -q HEAD~; cp kept {index}");
+        let commit =
+            format!("git commit -qam more; git show HEAD:s.key; git reset -q HEAD~; cp kept {index}");
         assert_eq!(said(&outside(&commit)), "KEY=1\n", "{what}: the control");
         let warned = |script: &str| {
             let output = place.inside(&["--hide", "s.key"], &["sh", "-c", script]).output().unwrap();

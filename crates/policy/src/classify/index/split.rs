@@ -1,4 +1,4 @@
-//! Which entries of its shared index a split index replaces: the second bitmap of its `link` extension.
+//! Which entries of its shared index a split index deletes and replaces: the two bitmaps of its `link` extension.
 //!
 //! The form is that of git's `ewah/ewah_io.c`: how many bits and how many words there are, the words, and where the last
 //! marker stands. A marker says how many words of the same bits come, and how many words stand behind it as they are.
@@ -14,6 +14,11 @@ pub(super) fn replacing(bitmaps: &[u8], most: usize) -> Result<Vec<usize>, Malfo
         return Err(MalformedIndex);
     }
     positions(&words, most)
+}
+
+/// Returns the positions that are deleted, in order; no more than `most` and one.
+pub(super) fn deleted(mut bitmaps: &[u8], most: usize) -> Result<Vec<usize>, MalformedIndex> {
+    positions(&bitmap(&mut bitmaps)?, most)
 }
 
 /// Returns where the bits of a bitmap are set, in order; no more than `most` and one.

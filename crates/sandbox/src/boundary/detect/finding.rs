@@ -48,6 +48,7 @@ impl Finding {
             self.reason,
             Reason::HidesByLines { .. }
                 | Reason::HidesChanges { .. }
+                | Reason::RecordsHidden { .. }
                 | Reason::StagesLinks { .. }
                 | Reason::StagesProtected { .. }
                 | Reason::TracksHidden { .. }

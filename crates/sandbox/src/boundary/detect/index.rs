@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::index::{LINK, ObjectFormat, Paths, SUBMODULE_CONTENT};
 use policy::classify::{FileFormat, Reason, layout};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
@@ -44,6 +45,9 @@ pub(crate) struct Index {
     /// Paths that are hidden inside, with the numbers of the contents that it has of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     staged_hidden: Vec<(String, String)>,
+    /// Files that are hidden inside, and that commits left out because of a bit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
     /// Links at other paths, with the numbers of their contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     staged_links: Vec<(String, String)>,
@@ -70,7 +74,7 @@ impl Index {
 }
 
 /// Remembers what the indexes in a boundary hide.
-pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
+pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
     let remember = |list: &PathList| {
         let hidden = match &list.listed {
             // An index has the one, and a list of conflicts the other.
@@ -91,12 +95,27 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
         let staged = numbers(&list.staged);
         let mut staged_hidden: Vec<_> = numbers(&list.staged_hidden);
         staged_hidden.truncate(MAX_HIDDEN);
+        // What a sparse checkout leaves out does not lie there.
+        let is_there = |(tree, path): &&(PathBuf, PathBuf)| beneath::stat(root, &tree.join(path)).is_ok();
+        let left_out = list.left_out.iter().filter(is_there).map(|(_, path)| text(path));
+        let left_out = left_out.take(MAX_HIDDEN).collect();
         let mut staged_links: Vec<_> = numbers(&list.staged_links);
         staged_links.truncate(MAX_HIDDEN);
         let linked = list.linked.iter().map(|path| text(path)).collect();
         let links_out = list.links_out.clone();
         let (path, stamp, content_hash) = (list.path.clone(), list.stamp, list.content_hash.clone());
-        Index { path, stamp, content_hash, hidden, linked, staged, staged_hidden, staged_links, links_out }
+        Index {
+            path,
+            stamp,
+            content_hash,
+            hidden,
+            linked,
+            staged,
+            staged_hidden,
+            left_out,
+            staged_links,
+            links_out,
+        }
     };
     mounts.path_lists.iter().map(remember).collect()
 }
@@ -246,6 +265,7 @@ pub(crate) fn added_entries(
             found(reason, staying);
         }
     }
+    changes.extend(start.indexes.iter().filter_map(|before| removed(root, before)));
     changes
 }
 
@@ -264,6 +284,7 @@ fn newly_staged(
         protected.map(|(files, example)| Reason::StagesProtected { files, example }),
         links.map(|(files, example)| Reason::StagesLinks { files, example }),
         newly_tracked(root, before, list),
+        newly_recorded(root, before, list),
     ];
     reasons.into_iter().flatten().collect()
 }
@@ -273,6 +294,34 @@ fn newly_tracked(root: BorrowedFd<'_>, before: Option<&Index>, list: &PathList) 
     let known = Some(before.map_or(&[][..], |before| &before.staged_hidden)).filter(is_whole)?;
     let (files, example) = first_added(root, &list.staged_hidden, known, |_| false)?;
     Some(Reason::TracksHidden { files, example })
+}
+
+/// Says of an index that is gone what it left out: git makes another one of the last commit.
+fn removed(root: BorrowedFd<'_>, before: &Index) -> Option<(PathBuf, Reason, FindingOrigin)> {
+    let example = before.left_out.first()?.clone();
+    let is_there = |path: &Path| beneath::stat(root, path);
+    let is_gone =
+        is_there(&before.path).err() == Some(Errno::NOENT) && is_there(before.path.parent()?).is_ok();
+    let reason = Reason::RecordsHidden { files: before.left_out.len(), example };
+    is_gone.then(|| (before.path.clone(), reason, FindingOrigin::Earlier))
+}
+
+/// Says of which hidden files that commits left out they take the content now, unless that is what the index has.
+fn newly_recorded(root: BorrowedFd<'_>, before: Option<&Index>, list: &PathList) -> Option<Reason> {
+    let is_news = |path: &&String| {
+        list.staged_hidden.iter().any(|staged| is_taken(root, list, staged, Path::new(path.as_str())))
+    };
+    let mut recorded = before?.left_out.iter().filter(is_news).peekable();
+    let example = (*recorded.peek()?).clone();
+    Some(Reason::RecordsHidden { files: recorded.count(), example })
+}
+
+/// Returns whether a commit of all changes takes the content of a hidden file that lies there: one that the index does not have.
+fn is_taken(root: BorrowedFd<'_>, list: &PathList, staged: &Staged, path: &Path) -> bool {
+    let Staged { tree, format, files } = staged;
+    let is_left_out = list.left_out.contains(&(tree.clone(), path.to_path_buf()));
+    let is_held = |number: &String| files.iter().any(|(held, of)| held == path && of == number);
+    !is_left_out && number_of(root, &tree.join(path), *format).is_some_and(|number| !is_held(&number))
 }
 
 /// Returns whether these are all that were there: of as many as are kept, nobody knows which are new.

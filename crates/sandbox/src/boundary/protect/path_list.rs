@@ -55,6 +55,8 @@ pub struct PathList {
     pub(crate) staged: Vec<Staged>,
     /// Of an index, the same for paths that are hidden inside: a commit would record what lies there.
     pub(crate) staged_hidden: Vec<Staged>,
+    /// Of an index, the files that are hidden inside and that commits leave out because of a bit, with their work trees.
+    pub(crate) left_out: BTreeSet<(PathBuf, PathBuf)>,
     /// Of an index, the links that are at no protected path.
     pub(crate) staged_links: Vec<Staged>,
     /// Of an index, the links out of the boundary beneath which it lists files.
@@ -198,7 +200,7 @@ impl PathList {
             }
         };
         let content_hash = is_read.then(|| ContentHash::of(&file, kind.longest())).flatten();
-        let (linked, trees, links_out) = Default::default();
+        let (linked, trees, links_out, left_out) = Default::default();
         let (staged, staged_hidden, staged_links) = Default::default();
         Some(Self {
             path,
@@ -208,6 +210,7 @@ impl PathList {
             trees,
             staged,
             staged_hidden,
+            left_out,
             staged_links,
             links_out,
             stamp,
@@ -257,6 +260,9 @@ impl PathList {
             let files = self.held(&data, &content, *format, is_hidden);
             let staged = files.map(|files| Staged { tree: tree.clone(), format: *format, files });
             self.staged_hidden.extend(staged);
+            let shared = |name: &str| self.beside(&data, &self.path.with_file_name(name));
+            let left_out = index::left_out(&content, *format, |path| hidden.cover(&tree.join(path)), shared);
+            self.left_out.extend(left_out.unwrap_or_default().into_iter().map(|path| (tree.clone(), path)));
         }
     }
 
