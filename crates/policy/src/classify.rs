@@ -44,6 +44,7 @@ mod versions;
 mod words;
 mod yaml;
 
+pub use attributes::lines_about_filter;
 pub use git::{
     IdentityEntry, Reference, beyond_prefix, identity, is_configuration, leads_from_anywhere, references,
     submodules,

@@ -1,6 +1,13 @@
-//! Attributes of git that a repository has besides those of its work tree (`info/attributes`): which of the owner's drivers git runs on which files.
+//! Attributes of git: those that a repository has besides those of its work tree (`info/attributes`), by which of the owner's drivers they
+//! have git run on which files, and all of them by what they say of the filter of one file.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use super::reason::Reason;
+
+/// From which length on git reads no line of attributes, in bytes.
+const MAX_LINE: usize = 2048;
 
 /// Attributes for which git runs no driver, see gitattributes(5), and for which a known tool runs nothing.
 const PLAIN: [&[u8]; 15] = [
@@ -22,6 +29,75 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
 /// Returns what counts of attributes: a change of anything else is none.
 pub(super) fn essence(content: &[u8]) -> Vec<u8> {
     named(content).flat_map(|(line, _)| [line, b"\n"].concat()).collect()
+}
+
+/// Lists the lines of attributes that may say which filter git runs on a file, or that it runs none. The path is seen from the directory
+/// that the attributes are of. A pattern that is more than `*` and `?` counts for every file, and so does the definition of a macro.
+pub fn lines_about_filter<'c>(content: &'c [u8], path: &Path) -> impl Iterator<Item = &'c [u8]> {
+    let path = path.as_os_str().as_bytes().to_ascii_lowercase();
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+    let lines = content.split(|byte| *byte == b'\n').filter(|line| line.len() < MAX_LINE);
+    lines.map(<[u8]>::trim_ascii).filter(move |line| {
+        let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+        let (pattern, rest) = line.split_at(end);
+        let is_about = |word: &[u8]| !is_about_other(word);
+        let mut words = rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        match pattern {
+            [] | [b'#', ..] => false,
+            [b'"', ..] => true,
+            _ if pattern.starts_with(b"[attr]") => true,
+            _ => words.any(is_about) && may_match(pattern, &path),
+        }
+    })
+}
+
+/// Returns whether an attribute is known to be about something else than a filter.
+fn is_about_other(attribute: &[u8]) -> bool {
+    let name = attribute.strip_prefix(b"-").or_else(|| attribute.strip_prefix(b"!")).unwrap_or(attribute);
+    let name = name.split(|byte| *byte == b'=').next().unwrap_or_default();
+    PLAIN.contains(&name) || name.starts_with(b"linguist-") || matches!(name, b"diff" | b"merge")
+}
+
+/// Returns whether a pattern may match a path in lower case: with more that it matches, and nothing less.
+fn may_match(pattern: &[u8], path: &[u8]) -> bool {
+    if pattern.iter().any(|byte| matches!(byte, b'[' | b'\\')) {
+        return true;
+    }
+    let pattern = pattern.to_ascii_lowercase();
+    let is_anchored = pattern.contains(&b'/');
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let text = if is_anchored { path } else { name };
+    // Any number of directories, also none.
+    let mut parts = pattern.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).peekable();
+    let mut plain = Vec::new();
+    while let Some(part) = parts.next() {
+        plain.extend_from_slice(part);
+        if parts.peek().is_some() && part != b"**" {
+            plain.push(b'/');
+        }
+    }
+    matches_wildly(&plain, text)
+}
+
+/// Matches with `*` for anything and `?` for one byte. What `*` stands for is tried for the last one only.
+fn matches_wildly(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut done) = (0, 0);
+    let mut last_any: Option<(usize, usize)> = None;
+    while done < text.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                last_any = Some((at, done));
+                at += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == text[done] => (at, done) = (at + 1, done + 1),
+            _ => {
+                let Some((any, taken)) = last_any else { return false };
+                last_any = Some((any, taken + 1));
+                (at, done) = (any + 1, taken + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
 /// Lists the attributes that name a driver, or may, with their lines.
@@ -66,6 +142,34 @@ fn is_plain(attribute: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_may_give_a_file_a_filter_are_found() {
+        let is_about = |line: &str| lines_about_filter(line.as_bytes(), Path::new("a/Secret.key")).count();
+        for line in [
+            "Secret.key filter=enc", "*.key -filter", "* !filter", "/a/*.key filter",
+            "a/secret.key filter=x", "**/Secret.key filter=x", "a/**/Secret.key filter=x", "a/** filter=x",
+            "S?cret.key filter=x", "[rs]x filter=x", "\"Secret.key\" filter=x", "[attr]own -filter",
+            "*.key own", "\u{feff}*.key own", " *.key\ttext own\r",
+        ] {
+            assert_eq!(is_about(line), 1, "{line}");
+        }
+        let long = format!("*.key filter=x{}", " ".repeat(MAX_LINE));
+        for line in [
+            "",
+            "# *.key filter=x",
+            "*.key",
+            "* text=auto",
+            "*.key -diff merge=union",
+            "*.keys filter=x",
+            "b/*.key filter=x",
+            "/Secret.key filter=x",
+            "*.png filter=lfs diff=lfs merge=lfs -text",
+            &long,
+        ] {
+            assert_eq!(is_about(line), 0, "{line}");
+        }
+    }
 
     #[test]
     fn drivers_are_found_in_every_form() {

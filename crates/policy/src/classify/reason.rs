@@ -57,6 +57,12 @@ pub enum Reason {
         files: usize,
         example: String,
     },
+    /// Attributes of git that say something else than before of the filters of paths that are hidden inside, which an index lists.
+    FiltersHidden {
+        /// Of how many paths.
+        files: usize,
+        example: String,
+    },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
     HidesByLines { lines: usize, example: String },
     /// A configuration of git that has a remote, or a branch that was there, come from or go to another repository.
@@ -131,6 +137,7 @@ impl Reason {
             | Self::StagesLinks { example: text, .. }
             | Self::TracksHidden { example: text, .. }
             | Self::RecordsHidden { example: text, .. }
+            | Self::FiltersHidden { example: text, .. }
             | Self::HidesByLines { example: text, .. }
             | Self::NamesReferences { example: text, .. }
             | Self::RecordsConflict { example: text }
@@ -208,6 +215,12 @@ impl fmt::Display for Reason {
                 "it no longer leaves {files} paths out of commits that are hidden inside (skip-worktree or assume-unchanged), such as {example}: \
                  `git commit -a` records what they hold, where the next command inside reads it; `git update-index --skip-worktree -- {example}` \
                  leaves one out again"
+            ),
+            Self::FiltersHidden { files, example } => write!(
+                f,
+                "{files} paths in it that are hidden inside may have lost their filter, such as {example}: attributes say something else of it, and \
+                 without one that encrypts, `git commit -a` records what they hold, where the next command inside reads it; \
+                 `git check-attr filter -- {example}` shows it"
             ),
             Self::HidesByLines { lines, example } => write!(
                 f,

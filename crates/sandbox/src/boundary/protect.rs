@@ -4,6 +4,7 @@
 //! is protected where it lies, if that is inside the boundary. The link itself can then still be replaced,
 //! which is noticed afterwards, see [`crate::boundary::detect`].
 
+pub(crate) mod filters;
 pub mod mounts;
 pub mod path_list;
 pub mod reach;

@@ -540,3 +540,52 @@ fn a_hidden_file_that_commits_no_longer_leave_out_is_reported() {
         }
     }
 }
+
+#[test]
+fn a_hidden_file_that_may_have_lost_the_filter_that_encrypts_it_is_reported() {
+    const SET_UP: &str = "git init -q .; git config user.name me; git config user.email me@example.org; git config filter.enc.clean 'tr A-Z0-9 x'; \
+         echo '.env filter=enc' >.gitattributes; mkdir s; echo 'key filter=enc' >s/.gitattributes; echo KEY=1 | tee .env >s/key; git add .; \
+         git commit -qm first; cp .git/index kept";
+    for (hidden, expose) in [
+        (".env", "echo >.gitattributes"),
+        (".env", "echo '.env !filter' >.git/info/attributes"),
+        (
+            "s/key",
+            "rm s/.gitattributes; echo '[attr]plain -filter' >>.gitattributes; echo '*/key plain' >>.gitattributes",
+        ),
+    ] {
+        for (place, what) in places("attributes of a hidden path") {
+            let outside = |text: &str| place.outside(&["sh", "-ec", text]).output().unwrap();
+            assert!(outside(SET_UP).status.success(), "{what}");
+            // Git looks at the file again.
+            let stale =
+                format!("git update-index --cacheinfo 100644,$(git rev-parse HEAD:{hidden}),{hidden}");
+            let shown = format!(
+                "{stale}; git commit -qam more --allow-empty; git show HEAD:{hidden}; git reset -q --soft HEAD~; cp kept .git/index"
+            );
+            assert_eq!(said(&outside(&shown)), "xxx=x\n", "{what} {hidden}: it is encrypted");
+            let undo = "rm -f .git/info/attributes; git checkout -q HEAD -- .gitattributes s/.gitattributes; cp kept .git/index";
+            assert_eq!(
+                said(&outside(&format!("{expose}; {shown}"))),
+                "KEY=1\n",
+                "{what} {expose}: the control"
+            );
+            assert!(outside(undo).status.success(), "{what}");
+            let warned = |script: &str| {
+                let output = place
+                    .inside(&["--hide", ".env", "--hide", "key"], &["sh", "-c", script])
+                    .output()
+                    .unwrap();
+                assert!(output.status.success(), "{what}: {output:?}");
+                error(&output)
+            };
+            let warning = warned(expose);
+            assert!(warning.contains("may have lost their filter"), "{what} {expose}: {warning}");
+            assert!(outside(undo).status.success(), "{what}");
+            let warning = warned(
+                "echo '*.png filter=lfs -text' >>.gitattributes; echo '* text=auto' >>s/.gitattributes",
+            );
+            assert!(!warning.contains("filter"), "{what}: {warning}");
+        }
+    }
+}

@@ -15,6 +15,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use crate::boundary::detect::finding::FindingOrigin;
+use crate::boundary::protect::filters::filter_of;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::path_list::{LinkOut, ListContent, MAX_HIDDEN, PathList, Staged};
 use crate::host::beneath;
@@ -48,6 +49,9 @@ pub(crate) struct Index {
     /// Files that are hidden inside, and that commits left out because of a bit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
+    /// Other files that are hidden inside, with hashes of what attributes say of their filters, where they say something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    filtered: Vec<(String, String)>,
     /// Links at other paths, with the numbers of their contents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     staged_links: Vec<(String, String)>,
@@ -99,6 +103,14 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
         let is_there = |(tree, path): &&(PathBuf, PathBuf)| beneath::stat(root, &tree.join(path)).is_ok();
         let left_out = list.left_out.iter().filter(is_there).map(|(_, path)| text(path));
         let left_out = left_out.take(MAX_HIDDEN).collect();
+        let hidden_files = list
+            .staged_hidden
+            .iter()
+            .flat_map(|staged| staged.files.iter().map(|(path, _)| (staged.tree.as_path(), path.as_path())));
+        let filtered = hidden_files
+            .take(MAX_HIDDEN)
+            .filter_map(|(tree, path)| Some((text(path), filter_of(root, &list.git, tree, path)?)));
+        let filtered = filtered.collect();
         let mut staged_links: Vec<_> = numbers(&list.staged_links);
         staged_links.truncate(MAX_HIDDEN);
         let linked = list.linked.iter().map(|path| text(path)).collect();
@@ -113,6 +125,7 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
             staged,
             staged_hidden,
             left_out,
+            filtered,
             staged_links,
             links_out,
         }
@@ -285,6 +298,7 @@ fn newly_staged(
         links.map(|(files, example)| Reason::StagesLinks { files, example }),
         newly_tracked(root, before, list),
         newly_recorded(root, before, list),
+        newly_filtered(root, before, list),
     ];
     reasons.into_iter().flatten().collect()
 }
@@ -322,6 +336,20 @@ fn is_taken(root: BorrowedFd<'_>, list: &PathList, staged: &Staged, path: &Path)
     let is_left_out = list.left_out.contains(&(tree.clone(), path.to_path_buf()));
     let is_held = |number: &String| files.iter().any(|(held, of)| held == path && of == number);
     !is_left_out && number_of(root, &tree.join(path), *format).is_some_and(|number| !is_held(&number))
+}
+
+/// Says of which hidden files attributes say something else than before, unless their content is what the index has.
+fn newly_filtered(root: BorrowedFd<'_>, before: Option<&Index>, list: &PathList) -> Option<Reason> {
+    let is_exposed = |path: &Path, filter: &str| {
+        list.staged_hidden.iter().any(|staged| {
+            filter_of(root, &list.git, &staged.tree, path).as_deref() != Some(filter)
+                && is_taken(root, list, staged, path)
+        })
+    };
+    let is_news = |(path, filter): &&(String, String)| is_exposed(Path::new(path), filter);
+    let mut filtered = before?.filtered.iter().filter(is_news).peekable();
+    let (example, _) = filtered.peek()?;
+    Some(Reason::FiltersHidden { example: example.clone(), files: filtered.count() })
 }
 
 /// Returns whether these are all that were there: of as many as are kept, nobody knows which are new.

@@ -186,7 +186,7 @@ pub(super) fn is(kind: FileType, stat: &Stat) -> bool {
 }
 
 /// Reads the beginning of a file, and returns whether that is all of it; `None` if it cannot be read.
-pub(super) fn read_up_to(file: OwnedFd, longest: u64) -> Option<(Vec<u8>, bool)> {
+pub(crate) fn read_up_to(file: OwnedFd, longest: u64) -> Option<(Vec<u8>, bool)> {
     let mut content = Vec::new();
     std::fs::File::from(file).take(longest + 1).read_to_end(&mut content).ok()?;
     let is_whole = content.len() as u64 <= longest;
