@@ -589,3 +589,34 @@ fn a_hidden_file_that_may_have_lost_the_filter_that_encrypts_it_is_reported() {
         }
     }
 }
+
+/// The content of a file that was copied from an example can be guessed, and what its owner writes into it later cannot.
+#[test]
+fn a_hidden_file_that_the_agent_has_git_track_as_it_is_is_reported() {
+    const SET_UP: &str = "git init -q .; git config user.name me; git config user.email me@example.org; echo KEY= >.env.example; \
+         echo KEY=1 >old.key; echo .env >.gitignore; git add .; git commit -qm first; cp .env.example .env";
+    for (place, what) in places("an index that lists a hidden path with its content") {
+        let outside = |text: &str| place.outside(&["sh", "-ec", text]).output().unwrap();
+        assert!(outside(SET_UP).status.success(), "{what}");
+        let attack = "cp .git/index kept; git update-index --add --cacheinfo 100644,$(git rev-parse HEAD:.env.example),.env; cp .git/index forged";
+        assert!(outside(attack).status.success(), "{what}");
+        let later = "echo KEY=1 >.env; git commit -qam later; git show HEAD:.env; git reset -q --soft HEAD~; cp .env.example .env; cp kept .git/index";
+        assert_eq!(said(&outside(later)), "KEY=1\n", "{what}: the control");
+        let warned = |script: &str| {
+            let output =
+                place.inside(&["--hide", ".env", "--hide", "*.key"], &["sh", "-c", script]).output().unwrap();
+            assert!(output.status.success(), "{what}: {output:?}");
+            error(&output)
+        };
+        let named = "has git track 1 more paths that are hidden inside, such as .env";
+        let warning = warned("cp forged .git/index");
+        assert!(warning.contains(named), "{what}: {warning}");
+        assert!(outside("cp kept .git/index").status.success(), "{what}");
+        // What the agent itself has made is its own.
+        let made = "git add new.key; cp .git/index added; cp kept .git/index; mv new.key new";
+        place.write("workspace/new.key", "made\n");
+        assert!(outside(made).status.success(), "{what}");
+        let warning = warned("cp new new.key; cp added .git/index");
+        assert!(!warning.contains("has git track"), "{what}: {warning}");
+    }
+}

@@ -191,7 +191,7 @@ pub(crate) fn added_entries(
             changes.extend(linked.map(|reason| (list.path.clone(), reason, FindingOrigin::Created)));
             // Its shared index may be another one, and what it lists may have become protected.
             if !(start.is_shared)(&list.git) {
-                let staged = newly_staged(root, Some(before), list, &goes).into_iter();
+                let staged = newly_staged(root, Some(before), list, &goes, &is_since).into_iter();
                 changes.extend(staged.map(|reason| (list.path.clone(), reason, FindingOrigin::Earlier)));
             }
             continue;
@@ -270,9 +270,9 @@ pub(crate) fn added_entries(
         }
         // A new repository may lie around what is hidden.
         let reasons = if is_own {
-            newly_tracked(root, before, list).into_iter().collect()
+            newly_tracked(root, before, list, &is_since).into_iter().collect()
         } else {
-            newly_staged(root, before, list, &goes)
+            newly_staged(root, before, list, &goes, &is_since)
         };
         for reason in reasons {
             found(reason, staying);
@@ -288,6 +288,7 @@ fn newly_staged(
     before: Option<&Index>,
     list: &PathList,
     goes: impl Fn(&Path) -> bool,
+    is_since: impl Fn(&Path) -> bool,
 ) -> Vec<Reason> {
     let known = |of: fn(&Index) -> &[(String, String)]| before.map_or(&[][..], of);
     let protected = first_added(root, &list.staged, known(|before| &before.staged), &goes);
@@ -296,17 +297,28 @@ fn newly_staged(
     let reasons = [
         protected.map(|(files, example)| Reason::StagesProtected { files, example }),
         links.map(|(files, example)| Reason::StagesLinks { files, example }),
-        newly_tracked(root, before, list),
+        newly_tracked(root, before, list, &is_since),
         newly_recorded(root, before, list),
         newly_filtered(root, before, list),
     ];
     reasons.into_iter().flatten().collect()
 }
 
-/// Says what an index holds for hidden paths that it did not hold before.
-fn newly_tracked(root: BorrowedFd<'_>, before: Option<&Index>, list: &PathList) -> Option<Reason> {
+/// Says what an index holds for hidden paths that it did not hold before. A file that was there already is one that it had not, even with
+/// the content that lies there now: whoever guesses that waits for what the user writes next.
+fn newly_tracked(
+    root: BorrowedFd<'_>,
+    before: Option<&Index>,
+    list: &PathList,
+    is_since: impl Fn(&Path) -> bool,
+) -> Option<Reason> {
     let known = Some(before.map_or(&[][..], |before| &before.staged_hidden)).filter(is_whole)?;
-    let (files, example) = first_added(root, &list.staged_hidden, known, |_| false)?;
+    let paths: BTreeSet<&str> = known.iter().map(|(path, _)| path.as_str()).collect();
+    let (files, example) = list.staged_hidden.iter().find_map(|staged| {
+        let was_tracked =
+            |path: &Path| path.strip_prefix(&staged.tree).is_ok_and(|path| paths.contains(&*text(path)));
+        added_numbers(root, known, staged, |path| !was_tracked(path) && !is_since(path))
+    })?;
     Some(Reason::TracksHidden { files, example })
 }
 
