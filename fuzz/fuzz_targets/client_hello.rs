@@ -27,7 +27,7 @@ fuzz_target!(|input: (u16, Vec<u8>)| {
         (Ok(ClientHello::Partial), _) => {}
         (part, whole) => assert_eq!(part, whole, "{cut}"),
     }
-    if bytes.first() == Some(&22) && whole == Classification::Pass {
+    if matches!(bytes[..], [22, ..] | [20..=26, 3, ..]) && whole == Classification::Pass {
         let Ok(ClientHello::Complete { server_name: Some(name) }) = parse(&bytes) else {
             panic!("it passes without a name");
         };

@@ -6,7 +6,8 @@
 /// comes one byte in a record takes six times as many.
 pub const MAX_LENGTH: usize = 32 << 10;
 
-const HANDSHAKE: u8 = 22;
+/// The type of a record with a part of a handshake.
+pub(crate) const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;

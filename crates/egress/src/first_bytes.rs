@@ -6,14 +6,17 @@
 
 use policy::rules::network::Host;
 
-use crate::client_hello::{self, ClientHello};
+use crate::client_hello::{self, ClientHello, HANDSHAKE};
 use crate::limits::MAX_HEAD;
 
 /// How many headers it may have.
 const MAX_HEADERS: usize = 128;
 
-/// The first byte of a TLS handshake.
-const TLS: u8 = 22;
+/// How the two forms of the PROXY protocol's header begin. Where a server takes one from anybody, TLS or a request follows.
+const PROXY: [&[u8]; 2] = [b"PROXY ", b"\r\n\r\n\0"];
+
+/// The type of a record with an alert: its level follows behind the length.
+const ALERT: u8 = 21;
 
 /// How HTTP/2 without TLS begins (RFC 9113, section 3.4). Its names are compressed.
 const HTTP_2: &[u8] = b"PRI * HTTP/2.0";
@@ -47,7 +50,7 @@ pub enum Protocol {
 /// Says what a client speaks that has begun with these bytes.
 pub fn protocol(bytes: &[u8]) -> Protocol {
     match bytes {
-        [TLS, ..] => Protocol::Tls,
+        _ if is_record(bytes) == Some(true) => Protocol::Tls,
         _ if is_request(bytes) == Some(true) => Protocol::Http,
         _ => Protocol::Other,
     }
@@ -55,8 +58,15 @@ pub fn protocol(bytes: &[u8]) -> Protocol {
 
 /// Classifies the bytes that a client has sent so far.
 pub fn classify(bytes: &[u8], meant: Meant<'_>) -> Classification {
+    match is_record(bytes) {
+        Some(true) => return tls(bytes, meant),
+        None => return Classification::Undecided,
+        Some(false) => {}
+    }
+    if PROXY.iter().any(|begin| bytes.starts_with(begin)) {
+        return refuse(Protocol::Other, "a header of the PROXY protocol comes first".into());
+    }
     match (bytes, is_request(bytes)) {
-        ([TLS, ..], _) => tls(bytes, meant),
         // A ClientHello in the form of SSL 2, which some servers still take (RFC 5246, appendix E.2): it can name no server. What
         // begins with 255 is telnet.
         ([0x80..=0xfe, _, 1, 3, ..], _) => {
@@ -69,6 +79,18 @@ pub fn classify(bytes: &[u8], meant: Meant<'_>) -> Classification {
         (_, Some(false)) => Classification::Pass,
         (_, None) if bytes.len() < MAX_HEAD => Classification::Undecided,
         (_, None) => refuse(Protocol::Other, "the first line is too long".into()),
+    }
+}
+
+/// Returns whether bytes begin a record of TLS (RFC 8446, section 5.1), once that is known. Only a handshake is one to begin with, but some
+/// servers skip an alert before it that is no more than a warning, whatever version its record has. By the type alone, messages of other
+/// protocols that begin with their length would be records, too (databases).
+fn is_record(bytes: &[u8]) -> Option<bool> {
+    match bytes {
+        [HANDSHAKE, ..] | [20..=26, 3, ..] | [ALERT, _, _, 0..=0x40, _, 1 | 2, ..] => Some(true),
+        [] | [20..=26] => None,
+        [ALERT, rest @ ..] if rest.len() < 5 => None,
+        _ => Some(false),
     }
 }
 
@@ -198,6 +220,12 @@ mod tests {
             (b"get /\r\n", false),
             (b"\0", false),
             (b"*", false),
+            (b"\x15", true),
+            (b"\x15\x02\0\0\x02", true),
+            (b"\x14", true),
+            (b"\x14\x02", false),
+            (b"PROXY", true),
+            (b"\r\n\r\n", true),
         ] {
             assert_eq!(
                 classify(bytes, MEANT) == Classification::Undecided,
@@ -224,6 +252,36 @@ mod tests {
             let classified = classify(&request, MEANT);
             let begins = begins.escape_ascii();
             assert!(matches!(classified, Classification::Refuse { .. }), "{begins}: {classified:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_skips_before_a_client_hello_is_refused() {
+        for (begins, protocol) in [
+            (&b"\x15\x03\x01\0\x02\x01\x5a"[..], Protocol::Tls),
+            // Servers in Java and Go do not mind the version of this record.
+            (b"\x15\x02\0\0\x02\x01\x5a", Protocol::Tls),
+            (b"\x15\0\0\0\x04\x01\x5a\x01\x5a", Protocol::Tls),
+            (b"\x14\x03\x03\0\x01\x01", Protocol::Tls),
+            (b"\x17\x03\x03\0\x01\0", Protocol::Tls),
+            (b"\x18\x03\x03\0\x03\x01\0\0", Protocol::Tls),
+            (b"\x1a\x03\x03\0\x01\0", Protocol::Tls),
+            (b"PROXY TCP4 192.0.2.1 192.0.2.2 1 443\r\n", Protocol::Other),
+            (b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", Protocol::Other),
+        ] {
+            for end in 1..begins.len() {
+                let part = classify(&begins[..end], MEANT);
+                assert_ne!(part, Classification::Pass, "{}", begins[..end].escape_ascii());
+            }
+            let classified = classify(begins, MEANT);
+            let Classification::Refuse { protocol: refused, .. } = classified else {
+                panic!("{}: {classified:?}", begins.escape_ascii())
+            };
+            assert_eq!(refused, protocol, "{}", begins.escape_ascii());
+        }
+        // The control: messages of MySQL and MongoDB begin with their length.
+        for begins in [&b"\x15\x01\0\x01\x85\xa6\xff\x01"[..], b"\x15\x01\0\0\x02\0\0\0", b"\x18\x01\0\x01"] {
+            assert_eq!(classify(begins, MEANT), Classification::Pass, "{}", begins.escape_ascii());
         }
     }
 

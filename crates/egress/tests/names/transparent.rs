@@ -115,6 +115,8 @@ async fn what_names_the_name_that_was_meant_passes_as_it_is() {
         b"ruok",
         b"EHLO me\r\n",
         b"\xff\xfb\x01",
+        // The length of a message of MySQL, which has the number of an alert.
+        b"\x15\x01\0\x01\x85\xa6\xff\x01",
         b"",
     ] {
         let (got, answer) = pass(bytes).await;
@@ -158,6 +160,9 @@ async fn a_client_hello_that_names_another_server_or_none_is_refused() {
         (b"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00", "well-formed"),
         (b"\x16\x03\x01\x00\x00", "well-formed"),
         (b"\x16\x02\x01\x00\x05", "well-formed"),
+        // Some servers skip a warning.
+        (&[b"\x15\x03\x01\0\x02\x01\x5a", HELLO].concat(), "well-formed"),
+        (&[b"\x15\x02\0\0\x02\x01\x5a", HELLO].concat(), "well-formed"),
     ] {
         let (got, answer, why) = refuse(bytes).await;
         assert_eq!((got.as_slice(), answer.as_slice()), (&b""[..], UNRECOGNIZED_NAME), "{why}");

@@ -5,6 +5,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{head, proxy, rest, rules, serve_logged};
 
+/// A warning as a record of TLS (`user_canceled`).
+pub(crate) const ALERT: &[u8] = b"\x15\x03\x01\0\x02\x01\x5a";
+
 /// Returns the begin of TLS as a client sends it, which names this server.
 pub(crate) fn client_hello(name: &str) -> Vec<u8> {
     let roots = std::sync::Arc::new(rustls::RootCertStore::empty());
@@ -51,6 +54,8 @@ async fn what_passes_first_must_mean_the_name_that_was_asked_for() {
             (request("localhost"), None),
             (b"SSH-2.0-OpenSSH_9.9\r\n".to_vec(), None),
             (client_hello("other.example.org"), Some("\u{15}")),
+            // Some servers skip this record.
+            ([ALERT, &client_hello("other.example.org")[..]].concat(), Some("\u{15}")),
             (request("other.example.org"), Some("HTTP/1.1 403")),
         ] {
             let before = shared.audit().counts().refusals;

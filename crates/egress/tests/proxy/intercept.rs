@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::fronting::{client_hello, tunnel};
+use crate::fronting::{ALERT, client_hello, tunnel};
 use crate::support::{Log, rest, rules, serve_logged};
 use crate::tls::{AUTHORITY, server};
 use crate::upstream::{CREDENTIAL, TOKEN, secret};
@@ -164,6 +164,25 @@ async fn who_says_nothing_until_the_server_was_dialled_begins_no_tls() {
         client.write_all(b"ssh").await.unwrap();
         server.read_exact(&mut [0; 3]).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn tls_that_begins_with_another_record_does_not_reach_the_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let proxy = Intercepting::new(believed(), &local(port), Vec::new()).await;
+    for socks in [false, true] {
+        let mut client = tunnel(proxy.at, port, socks).await;
+        client.write_all(&[ALERT, &client_hello("localhost")].concat()).await.unwrap();
+        assert!(rest(&mut client).await.starts_with('\u{15}'), "an alert");
+        // The control: what is no TLS passes, and is the first to reach the server.
+        let mut client = tunnel(proxy.at, port, socks).await;
+        client.write_all(b"ssh").await.unwrap();
+        let mut got = [0; 3];
+        listener.accept().await.unwrap().0.read_exact(&mut got).await.unwrap();
+        assert_eq!(&got, b"ssh");
+    }
+    assert_eq!(proxy.proxy.audit().counts().refusals, 2, "{}", proxy.log.text());
 }
 
 #[tokio::test]
