@@ -42,17 +42,20 @@ pub struct Allowed {
 
 /// Headers by which some servers do something else than what the request says: those of proxies, variables of CGI (gunicorn), those of
 /// frameworks (Next.js), and of stores, for which they name what is copied, joined or led to (`OpenStack` Swift).
-const STEERING: [&str; 32] = [
+const STEERING: [&str; 37] = [
     "base-url", "destination", "forwarded", "http-method", "path-info", "path-translated", "request-method",
-    "request-uri", "script-name", "x-copy-from", "x-envoy-original-path", "x-host", "x-http-destinationurl",
-    "x-http-method", "x-http-method-override", "x-http-path-override", "x-invoke-path", "x-matched-path",
-    "x-method", "x-method-override", "x-middleware-rewrite", "x-middleware-subrequest", "x-object-manifest",
-    "x-original-host", "x-original-method", "x-original-path", "x-original-uri", "x-original-url",
-    "x-rewrite-url", "x-script-name", "x-symlink-target", "x-tunneled-method",
+    "request-uri", "script-name", "x-copy-from", "x-envoy-original-host", "x-envoy-original-path",
+    "x-forward-host", "x-forwarded", "x-host", "x-http-destinationurl", "x-http-method", "x-invoke-path",
+    "x-matched-path", "x-method", "x-middleware-override-headers", "x-middleware-rewrite",
+    "x-middleware-subrequest", "x-now-route-matches", "x-object-manifest", "x-original-host",
+    "x-original-method", "x-original-path", "x-original-uri", "x-original-url", "x-override-url",
+    "x-request-method", "x-rewrite-url", "x-script-name", "x-symlink-target", "x-tunneled-method",
+    "x-waws-unencoded-url",
 ];
 
-/// How those of other stores end (`x-amz-copy-source`, `x-goog-copy-source`, `x-ms-copy-source`, `x-ms-rename-source`).
-const STEERING_ENDS: [&str; 2] = ["-copy-source", "-rename-source"];
+/// How those of other stores end (`x-amz-copy-source`, `x-goog-copy-source`, `x-ms-copy-source`, `x-ms-rename-source`), and those that say
+/// what they are (`x-http-method-override`, `x-http-host-override`).
+const STEERING_ENDS: [&str; 3] = ["-copy-source", "-override", "-rename-source"];
 
 impl Route {
     /// Makes one that lets nothing pass yet.
