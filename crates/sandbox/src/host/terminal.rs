@@ -9,6 +9,7 @@ pub use signals::Signals;
 pub use stream::{StreamError, StreamKind, check_stream};
 
 mod filter;
+mod keyboards;
 mod modes;
 mod relay;
 mod screen;

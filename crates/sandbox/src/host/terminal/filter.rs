@@ -319,8 +319,7 @@ mod tests {
         "\x1b_Gi=1,a=q;AAAA\x1b\\", "\x1b]4;1;?\x07",
         // The focus, the size, the colours and the mouse, also as they were saved.
         "\x1b[?1004h", "\x1b[?2048h", "\x1b[?2031h", "\x1b[?996n", "\x1b[?1003h", "\x1b[?25;1004h",
-        "\x1b[?1004r", "\x1b[?9999h", "\x1b%G", "\x1b G",
-        // Other control characters are obeyed or ignored within.
+        "\x1b[?1004r", "\x1b%G", // Other control characters are obeyed or ignored within.
         "\x1b\0[6n", "\x1b[\x7f6n", "\x1b\x7f[6n",
     ];
 
@@ -425,6 +424,35 @@ mod tests {
         // A locked keyboard, and whatever is typed shown by the terminal itself.
         "\x1b[2h",
         "\x1b[4;2h",
+        // Alt as the eighth bit, 8-bit controls for keys, their format, a locator, and whatever is not known.
+        "\x1b[?1034h",
+        "\x1b[?1034r",
+        "\x1b G",
+        "\x1b[62\"p",
+        "\x1b[>4;1f",
+        "\x1b[1;2'z",
+        "\x1b[?9999h",
+        "\x1b[?9999l",
+        "\x1b[?7786h",
+        // Some terminals ignore these.
+        "\x1b[?1003:0h",
+        "\x1b[?1003:0l",
+        "\x1b[?25:1003h",
+        "\x1b[?;1003h",
+        "\x1b[?1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1003l",
+        "\x1b[?000001003l",
+        "\u{9b}?1003l",
+        "\u{9b}>8u",
+        "\u{9b}20h",
+        "\x1b[20:0l",
+        "\x1b[4:20h",
+        "\x1b[=0:2u",
+        "\x1b[<99999999999u",
+        "\x1b[>4:0m",
+        "\x1b[>4;99999999999m",
+        // Screen takes the sign for one wherever it stands.
+        "\x1b[1003?h",
+        "\x1b[1$1h",
         "\x1b[12l",
     ];
 
@@ -466,6 +494,9 @@ mod tests {
         "\x1b[38:2::1:2:3m",
         "\x1b[?25l",
         "\x1b[?1049h\x1b[?1006h",
+        "\x1b[?1000;1002;1003;1005;1006;2004l",
+        "\x1b[?7727h\x1b[20h\x1b[20l\x1b[>4;m",
+        "\u{9b}?25h\u{9b}1m",
         "\x1b[>4;2m",
         "\r\n\t\x08\x07",
         "\x1b]1337;File=inline=1:AAAA\x07",
@@ -473,7 +504,7 @@ mod tests {
         "\x1bPq#0;2;0;0;0\n#0~~@@\r\n-\x1b\\",
         "\x1bktitle\x1b\\",
         "\x1b[2l\x1b[4h\x1b[12h\x1b[?2h\x1b[?8h\x1b[?46l",
-        "\x1b[?1034h\x1b[?1045h\x1b[?1047h\x1b[?1048h\x1b[?1070h\x1b[?47h\x1b[?40h",
+        "\x1b[?1045h\x1b[?1047h\x1b[?1048h\x1b[?1070h\x1b[?47h\x1b[?40h",
     ];
 
     /// Returns what is shown of an output, wherever it is cut, and how often it asks.

@@ -1,5 +1,7 @@
 //! What a whole control sequence of a terminal does: ECMA-48, the control sequences of xterm, and those of others that programs use.
 
+use std::ops::RangeInclusive;
+
 /// What a terminal does about a sequence.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Meaning {
@@ -17,31 +19,44 @@ pub(super) const ESC: u8 = 0x1b;
 /// The first byte of U+0080 to U+00BF.
 pub(super) const LEAD: u8 = 0xc2;
 
-/// Private modes for which no terminal types anything by itself. The others report the mouse, the focus, the size or the colours.
-const SILENT_MODES: &[std::ops::RangeInclusive<u32>] = &[
-    1..=8,
+/// Private modes of the screen.
+const OF_SCREEN: &[RangeInclusive<u32>] = &[
+    2..=8,
     10..=10,
     12..=14,
     18..=19,
     25..=25,
     30..=30,
-    40..=45,
-    47..=47,
-    66..=66,
-    68..=69,
+    38..=38,
+    40..=47,
+    69..=69,
     80..=80,
     95..=95,
-    1005..=1007,
+    1007..=1007,
     1010..=1011,
-    1014..=1016,
-    1034..=1034,
+    1014..=1014,
     1040..=1040,
     1045..=1049,
     1070..=1070,
-    2004..=2006,
     2026..=2027,
     8452..=8452,
 ];
+
+/// Private modes that change what keys, the mouse and pasted text are written as: cursor keys and a keypad for applications, coordinates,
+/// brackets and quotes, Escape (mintty).
+const OF_KEYS: &[RangeInclusive<u32>] =
+    &[1..=1, 66..=66, 68..=68, 1005..=1006, 1015..=1016, 2004..=2006, 7727..=7728];
+
+/// Private modes that have the terminal type by itself: the mouse, the focus, the size, the colours, what is pasted, and keys as Windows
+/// writes them.
+const REPORTING: &[RangeInclusive<u32>] =
+    &[9..=9, 1000..=1004, 2001..=2003, 2031..=2031, 2048..=2048, 5522..=5522, 9001..=9001];
+
+/// How long the parameters of what changes the keys may be: some terminals take 16 numbers, and others 63 bytes.
+const MOST_PARAMETERS: usize = 32;
+
+/// How long each of them may be.
+const MOST_DIGITS: usize = 5;
 
 /// Returns what a terminal does about a whole sequence.
 pub(super) fn meaning(sequence: &[u8]) -> Meaning {
@@ -53,7 +68,7 @@ pub(super) fn meaning(sequence: &[u8]) -> Meaning {
         _ => return Meaning::Silent,
     };
     match kind {
-        b'[' => control(rest),
+        b'[' => control(rest, sequence[0] == ESC),
         b']' | b'P' | b'_' | b'k' if is_read_otherwise(kind, until_end(rest)) => Meaning::Steers,
         // Screen does not end at the last byte: it begins a string or a control sequence there, as after ESC alone.
         b' '..=b'/' if matches!(rest, [.., b'[' | b']' | b'P' | b'X' | b'^' | b'_' | b'k']) => {
@@ -62,9 +77,11 @@ pub(super) fn meaning(sequence: &[u8]) -> Meaning {
         b']' => command(until_end(rest)),
         b'P' => device_control(until_end(rest)),
         b'_' => application_command(rest),
-        // DECID. And 8-bit controls would be another language, as UTF-8 may be.
+        // DECID. And UTF-8 may be another language.
         b'Z' => Meaning::Asks,
-        b' ' | b'%' if rest == b"G" => Meaning::Asks,
+        b'%' if rest == b"G" => Meaning::Asks,
+        // Keys in 8-bit controls.
+        b' ' if rest == b"G" => Meaning::Steers,
         // Messages of screen, and what is for others. The end of UTF-8.
         b'X' | b'^' | b'!' | b'%' => Meaning::Steers,
         _ => Meaning::Silent,
@@ -127,34 +144,85 @@ impl<'a> Control<'a> {
     pub(super) fn is_plain(self) -> bool {
         self.between.is_empty()
     }
+
+    /// Returns whether it makes much of a terminal as it was at first (DECSTR).
+    pub(super) fn is_soft_reset(self) -> bool {
+        self.between == b"!" && self.last == b'p'
+    }
+
+    /// Returns whether it has the form of a control sequence. GNU Screen takes a private one for such wherever its sign stands.
+    fn is_well_formed(self) -> bool {
+        self.numbers.iter().all(|byte| matches!(byte, b'0'..=b';'))
+            && self.between.iter().all(|byte| (b' '..=b'/').contains(byte))
+    }
+
+    /// Returns whether all terminals that know it read the same numbers: some ignore those with a colon, or more than a few of them.
+    fn is_read_alike(self) -> bool {
+        self.numbers.len() <= MOST_PARAMETERS
+            && self
+                .numbers
+                .split(|byte| *byte == b';')
+                .all(|number| number.len() <= MOST_DIGITS && number.iter().all(u8::is_ascii_digit))
+    }
+
+    /// Returns whether it changes what keys are written as, or the mouse.
+    fn is_of_keys(self) -> bool {
+        let mut numbers = self.numbers().flatten();
+        match (self.private, self.last) {
+            _ if !self.is_plain() => false,
+            (Some(b'?'), b'h' | b'l' | b'r') => numbers.any(is_of_keys),
+            // LNM.
+            (None, b'h' | b'l') => numbers.any(|mode| mode == LNM),
+            (Some(b'>'), b'm' | b'n' | b'u') | (Some(b'<' | b'='), b'u') => true,
+            _ => false,
+        }
+    }
 }
 
-/// Returns what a control sequence does, without its beginning.
-fn control(sequence: &[u8]) -> Meaning {
+/// A mode that is not private: Enter types a line feed, too.
+pub(super) const LNM: u32 = 20;
+
+/// Returns whether a private mode changes what is typed, or has the terminal type.
+pub(super) fn is_of_keys(mode: u32) -> bool {
+    is_one(OF_KEYS, mode) || is_one(REPORTING, mode)
+}
+
+fn is_one(modes: &[RangeInclusive<u32>], mode: u32) -> bool {
+    modes.iter().any(|modes| modes.contains(&mode))
+}
+
+/// Returns what a control sequence does, without its beginning: ESC and a bracket, or one character, which some terminals do not know.
+fn control(sequence: &[u8], by_escape: bool) -> Meaning {
     let Some(control) = Control::parse(sequence) else { return Meaning::Asks };
     match (control.private, control.between, control.last) {
-        // The printer.
-        (_, b"", b'i') => Meaning::Steers,
+        _ if !control.is_well_formed() => Meaning::Steers,
+        // The printer, 8-bit controls for keys, the format of keys, and the locator.
+        (_, b"", b'i') | (_, b"\"", b'p') | (Some(b'>'), b"", b'f') | (_, b"'", b'w' | b'z' | b'{') => {
+            Meaning::Steers
+        }
         _ if switches_more(control) => Meaning::Steers,
+        // What one terminal switches off has to be off in all of them.
+        _ if control.is_of_keys() && !(by_escape && control.is_read_alike()) => Meaning::Steers,
         _ if is_silent(control) => Meaning::Silent,
         _ => Meaning::Asks,
     }
 }
 
-/// Returns whether a control sequence switches something beyond the screen, such as what keys type.
+/// Returns whether a control sequence switches something beyond the screen that is not switched off again at the end.
 fn switches_more(control: Control<'_>) -> bool {
-    control.numbers().flatten().any(|mode| match (control.private, mode) {
+    control.numbers().any(|mode| match (control.private, mode) {
         // A locked keyboard.
-        (None, 2) => control.last == b'h',
+        (None, Some(2)) => control.last == b'h',
         // The terminal itself shows what is typed.
-        (None, 12) => control.last == b'l',
+        (None, Some(12)) => control.last == b'l',
         // A VT52, which reads other sequences, and keys that repeat nothing.
-        (Some(b'?'), 2 | 8) => matches!(control.last, b'l' | b'r'),
+        (Some(b'?'), Some(2 | 8)) => matches!(control.last, b'l' | b'r'),
         // A window of another kind, which reads other sequences (xterm's Tektronix), and a log in a file.
-        (Some(b'?'), 38 | 46) => matches!(control.last, b'h' | b'r'),
-        // Backspace, modifiers, other keyboards, the clipboard, and the window at BEL.
-        (Some(b'?'), 67 | 1035..=1037 | 1039 | 1041..=1044 | 1050..=1053 | 1060 | 1061) => {
-            matches!(control.last, b'h' | b'l' | b'r')
+        (Some(b'?'), Some(38 | 46)) => matches!(control.last, b'h' | b'r'),
+        // What is not known, and what is no number: among them are backspace, Alt and other modifiers, other keyboards, the clipboard,
+        // and the window at BEL.
+        (Some(b'?'), mode) if control.is_plain() && matches!(control.last, b'h' | b'l' | b'r') => {
+            !mode.is_some_and(|mode| is_one(OF_SCREEN, mode) || is_of_keys(mode))
         }
         _ => false,
     })
@@ -170,19 +238,15 @@ fn is_silent(control: Control<'_>) -> bool {
         (None, b"", last) => {
             matches!(last, b'@'..=b'M' | b'P' | b'S' | b'T' | b'X' | b'Z' | b'`' | b'a' | b'b' | b'd'..=b'h' | b'l' | b'm' | b'q'..=b's' | b'u')
         }
-        (Some(b'?'), b"", b'h' | b'r') => {
-            let is_silent = |mode: &u32| SILENT_MODES.iter().any(|modes| modes.contains(mode));
-            control.numbers().all(|mode| mode.as_ref().is_some_and(is_silent))
-        }
-        (Some(b'?'), b"", b'l') => control.numbers().all(|mode| mode.is_some()),
-        (Some(b'?'), b"", last) => matches!(last, b'J' | b'K' | b's'),
+        (Some(b'?'), b"", b'h' | b'r') => !control.numbers().flatten().any(|mode| is_one(REPORTING, mode)),
+        (Some(b'?'), b"", last) => matches!(last, b'J' | b'K' | b'l' | b's'),
         (Some(b'>'), b"", last) => matches!(last, b'm' | b'n' | b'p' | b's' | b't' | b'u'),
         (Some(b'<' | b'='), b"", last) => last == b'u',
         // Rectangles, pages and scrolling; the cursor; resets; protection; colours on a stack.
         (None, b"$", last) => matches!(last, b'r' | b't' | b'v' | b'x' | b'z' | b'{' | b'|' | b'}' | b'~'),
         (None, b" ", last) => matches!(last, b'@' | b'A' | b'q' | b't' | b'u'),
         (None, b"!", last) => last == b'p',
-        (None, b"\"", last) => matches!(last, b'p' | b'q'),
+        (None, b"\"", last) => last == b'q',
         (None, b"*", last) => matches!(last, b'x' | b'|'),
         (None, b"#", last) => matches!(last, b'p' | b'q' | b'{' | b'}' | b'P' | b'Q'),
         _ => false,
