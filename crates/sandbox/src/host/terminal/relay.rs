@@ -1,5 +1,6 @@
 //! The relay between the caller's terminal and the master side of the agent's.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -29,6 +30,12 @@ const ANSWERING: Duration = Duration::from_secs(1);
 
 /// How long a terminal that has begun to answer has to be silent to have said everything.
 const SILENCE: Duration = Duration::from_millis(200);
+
+/// How many times as long as it may take nothing a terminal may take what is left at the end.
+const SLOWEST: u32 = 10;
+
+/// Ends a string or another sequence in every terminal.
+const END_OF_SEQUENCE: &[u8] = b"\x18\x1b\\";
 
 /// The caller's terminals among the standard streams.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +71,8 @@ pub struct Relay {
     master: OwnedFd,
     input: Option<Screen>,
     output: Screen,
-    to_agent: Vec<u8>,
-    to_screen: Vec<u8>,
+    to_agent: VecDeque<u8>,
+    to_screen: VecDeque<u8>,
     /// What was read of the agent's terminal, where somebody listens.
     recorded: Option<Vec<u8>>,
     /// What of the agent's output is shown.
@@ -117,8 +124,8 @@ impl Relay {
             master,
             input,
             output,
-            to_agent: Vec::new(),
-            to_screen: Vec::new(),
+            to_agent: VecDeque::new(),
+            to_screen: VecDeque::new(),
             recorded: None,
             filter,
             asked: None,
@@ -212,16 +219,15 @@ impl Relay {
         Ok(())
     }
 
-    /// Shows what the agent has still written, and restores the terminal.
-    ///
-    /// `patience` bounds how long somebody may have stopped the terminal's output, or a survivor may keep the
-    /// agent's open. What is left after that is lost.
+    /// Shows what the agent has still written, and restores the terminal. If the terminal takes nothing for so long, or something of it for
+    /// very long, the rest is lost.
     pub fn finish(mut self, patience: Duration) -> io::Result<()> {
-        let end = Instant::now() + patience;
+        let end = Instant::now() + patience * SLOWEST;
+        let mut taken = Instant::now();
         self.input_ended = true;
         self.to_agent.clear();
         while !(self.master_ended && self.to_screen.is_empty()) {
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.min(taken + patience).saturating_duration_since(Instant::now());
             let Some(timeout) = Timespec::try_from(left).ok().filter(|_| !left.is_zero()) else { break };
             let waiting = self.fds();
             let mut fds: Vec<_> =
@@ -238,19 +244,25 @@ impl Relay {
                 .collect();
             for (source, events) in ready {
                 self.on_ready(source, events)?;
+                if source == RelaySource::Output {
+                    taken = Instant::now();
+                }
             }
         }
-        self.show_resets(end)?;
+        self.show_end(Instant::now() + patience)?;
         self.read_replies()?;
         self.restore()
     }
 
-    /// Switches off what the agent has left on. In the background the modes are those of whatever is in front.
-    fn show_resets(&mut self, end: Instant) -> io::Result<()> {
-        if !self.output.in_foreground() || !self.to_screen.is_empty() {
-            return Ok(());
+    /// Ends what was not shown whole, and switches off what the agent has left on. In the background the modes are those of whatever is in
+    /// front.
+    fn show_end(&mut self, end: Instant) -> io::Result<()> {
+        if !self.to_screen.is_empty() {
+            self.to_screen = END_OF_SEQUENCE.iter().copied().collect();
         }
-        self.to_screen = self.filter.take_resets();
+        if self.output.in_foreground() {
+            self.to_screen.extend(self.filter.take_resets());
+        }
         while !self.to_screen.is_empty() {
             let left = end.saturating_duration_since(Instant::now());
             let Some(timeout) = Timespec::try_from(left).ok().filter(|_| !left.is_zero()) else { break };
@@ -333,7 +345,7 @@ impl Relay {
             // A terminal ends when it hangs up; what Ctrl-D means is up to the agent's own.
             Ok(0) => self.input_ended = true,
             Ok(length) => {
-                self.to_agent.extend_from_slice(&buffer[..length]);
+                self.to_agent.extend(&buffer[..length]);
                 if let Some(asked) = &mut self.asked {
                     asked.heard |= has_answer(&buffer[..length]);
                 }
@@ -395,22 +407,17 @@ impl Relay {
 }
 
 /// Writes as much as is taken now, and keeps the rest.
-fn write_some(to: impl AsFd, bytes: &mut Vec<u8>) -> Result<(), Errno> {
-    let mut written = 0;
-    let result = loop {
-        let rest = &bytes[written..];
-        if rest.is_empty() {
-            break Ok(());
-        }
-        match rustix::io::write(&to, &rest[..rest.len().min(PIECE)]) {
-            Ok(length) => written += length,
+fn write_some(to: impl AsFd, bytes: &mut VecDeque<u8>) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        let (next, _) = bytes.as_slices();
+        match rustix::io::write(&to, &next[..next.len().min(PIECE)]) {
+            Ok(length) => drop(bytes.drain(..length)),
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => break Ok(()),
-            Err(errno) => break Err(errno),
+            Err(Errno::AGAIN) => break,
+            Err(errno) => return Err(errno),
         }
-    };
-    bytes.drain(..written);
-    result
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -478,6 +485,47 @@ mod tests {
         let mut seen = [0; 32];
         person.read_exact(&mut seen).unwrap();
         assert_eq!(&seen, b"\x1b[1mone\x1b[?1003h\x1b[?25htwo\x1b[?1003l");
+    }
+
+    /// Shows a large picture at the end, with the mouse switched on, on a terminal that rests so long after each piece, and returns what
+    /// that gets.
+    fn shown_at_the_end(rest: Duration, patience: Duration) -> Vec<u8> {
+        let ((mut person, caller), (agent, inside)) = (terminal(), terminal());
+        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd(), caller: Identity::own() };
+        let mut relay = Relay::new(agent.into(), ends).unwrap();
+        relay.to_screen.extend(relay.filter.show(b"\x1b[?1003h", Answers::Read));
+        relay.to_screen.extend(relay.filter.show(&picture(), Answers::Read));
+        drop(inside);
+        let terminal = std::thread::spawn(move || {
+            let (mut seen, mut buffer) = (Vec::new(), [0; PIECE]);
+            // EIO, when nobody has it any more.
+            while let Ok(length) = person.read(&mut buffer) {
+                seen.extend_from_slice(&buffer[..length]);
+                std::thread::sleep(rest);
+            }
+            seen
+        });
+        relay.finish(patience).unwrap();
+        drop(caller);
+        terminal.join().unwrap()
+    }
+
+    fn picture() -> Vec<u8> {
+        [b"\x1bPq", "~".repeat(10 << 20).as_bytes(), b"\x1b\\"].concat()
+    }
+
+    #[test]
+    fn a_large_picture_at_the_end_is_shown_whole() {
+        let seen = shown_at_the_end(Duration::from_micros(200), Duration::from_millis(600));
+        let expected = [b"\x1b[?1003h", picture().as_slice(), b"\x1b[?1003l"].concat();
+        assert!(seen == expected, "{} of {}", seen.len(), expected.len());
+    }
+
+    #[test]
+    fn what_a_slow_terminal_has_not_got_at_the_end_is_over_and_modes_are_switched_off() {
+        let seen = shown_at_the_end(Duration::from_millis(5), Duration::from_millis(100));
+        assert!(seen.len() < picture().len(), "the control");
+        assert!(seen.ends_with(b"~\x18\x1b\\\x1b[?1003l"), "{}", seen[seen.len() - 20..].escape_ascii());
     }
 
     #[test]
