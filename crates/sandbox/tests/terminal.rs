@@ -247,18 +247,21 @@ fn a_signal_from_outside_restores_the_terminal() {
 #[test]
 fn stopped_from_outside_it_gives_the_terminal_back_and_takes_it_again() {
     let mut person = Person::in_a_shell();
-    person.types("$relay cat\r");
+    person.types("$relay sh -c 'printf \"\\033[?1003h\"; exec cat'\r");
     person.waits_until_the_terminal_is(true);
+    person.sees("\x1b[?1003h");
     person.types("one\r");
     person.sees("one\r\none\r\n");
     kill("TSTP", relay_below(&person));
+    // The shell gets no reports of the mouse.
+    person.sees("\x1b[?1003l");
     person.sees("Stopped");
     person.sees("outer> ");
     person.types("echo shell\r");
     person.sees("\rshell\r\n");
     person.resizes(40, 100);
     person.types("fg\r");
-    person.sees("$relay cat");
+    person.sees("exec cat");
     person.waits_until_the_terminal_is(true);
     person.types("two\r");
     person.sees("two\r\ntwo\r\n");
@@ -269,9 +272,9 @@ fn stopped_from_outside_it_gives_the_terminal_back_and_takes_it_again() {
 #[test]
 fn in_the_background_it_leaves_the_terminal_alone_until_it_is_brought_to_the_front() {
     let mut person = Person::in_a_shell();
-    person.types("$relay sh -c 'echo up; cat' &\r");
-    // Both terminals translate the newline now.
-    person.sees("up\r\r\n");
+    person.types("$relay sh -c 'printf \"<\\033[?1h>\"; echo up; cat' &\r");
+    // Both terminals translate the newline now. The keys are those of the shell.
+    person.sees("<>up\r\r\n");
     person.types("echo shell\r");
     person.sees("\rshell\r\n");
     person.types("fg\r");

@@ -1,5 +1,5 @@
 //! What of an agent's output a terminal gets to see: nothing that changes more than the screen, and nothing that the terminal answers
-//! where nobody reads the answers.
+//! or that changes what is typed where it is not the agent who reads that.
 //!
 //! Terminals do not agree on what a sequence is. So each is withheld until it is over, and passed on only if all of them read it alike.
 
@@ -13,7 +13,7 @@ use super::sequence::{BEL, ESC, LEAD, Meaning, is_palette, meaning};
 /// How much of a sequence is looked at. A longer one, such as a very large picture, is left out.
 const LONGEST: usize = 16 << 20;
 
-/// Whether somebody reads what the terminal answers.
+/// Whether somebody reads what is typed, and what the terminal answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Answers {
     /// The agent does.
@@ -136,7 +136,7 @@ impl ScreenFilter {
     }
 
     /// Returns what switches off again whatever has the terminal type more than what is typed, and was switched on and shown.
-    pub fn take_resets(&mut self) -> Vec<u8> {
+    pub(crate) fn take_resets(&mut self) -> Vec<u8> {
         self.modes.take_resets()
     }
 
@@ -203,7 +203,9 @@ impl ScreenFilter {
             return;
         }
         match meaning(&begun) {
-            Meaning::Silent => {
+            // What is typed is somebody else's, who has switched modes for that.
+            Meaning::Keys if answers == Answers::Unread => {}
+            Meaning::Silent | Meaning::Keys => {
                 self.modes.note(&begun);
                 shown.extend_from_slice(&begun);
             }
@@ -456,6 +458,13 @@ mod tests {
         "\x1b[12l",
     ];
 
+    /// What changes the keys or the mouse, and nobody answers it.
+    const KEYS: &[&str] = &[
+        "\x1b[?2004h", "\x1b[?2004l", "\x1b[?1004l", "\x1b[?1h", "\x1b[?1l", "\x1b[?25;1h", "\x1b[?1r",
+        "\x1b[?1006h", "\x1b[?1000;1002;1003;1005;1006;2004l", "\x1b[?7727h", "\x1b[20h", "\x1b[20l",
+        "\x1b[>4;2m", "\x1b[>4;m", "\x1b[>1u", "\x1b[<u", "\x1b[=8u", "\x1b=", "\x1b>", "\x1bc", "\x1b[!p",
+    ];
+
     /// What programs show that nobody answers.
     const SHOWN: &[&str] = &[
         "text?",
@@ -463,25 +472,17 @@ mod tests {
         "\x1b[1;31mred\x1b[0m",
         "\x1b]0;title?\x07",
         "\x1b]2;✳ title\x1b\\",
-        "\x1b[?2004h",
-        "\x1b[?1004l",
         "\x1b[2J\x1b[H",
         "c n t",
         "\x1b[u",
         "\x1b[s",
         "\x1b[3S",
-        "\x1b[!p",
         "\x1b[22;0;0t",
-        "\x1b[>1u",
-        "\x1b[<u",
         "\x1b[4 q",
         "\x1b[1;1;5;5$x",
         "\x1b(B\x1b)0",
         "\x1b7\x1b8",
-        "\x1b=",
-        "\x1b>",
         "\x1bM",
-        "\x1bc",
         "\x1b#8",
         "\x1b]8;;https://example.org/?a=b\x1b\\link\x1b]8;;\x1b\\",
         "\x1b]4;1;#ffffff\x07\x1b]10;red\x07\x1b]11;red\x1b\\",
@@ -493,11 +494,8 @@ mod tests {
         "\x1bPq#0;2;0;0;0#0~~@@\x1b\\",
         "\x1b[38:2::1:2:3m",
         "\x1b[?25l",
-        "\x1b[?1049h\x1b[?1006h",
-        "\x1b[?1000;1002;1003;1005;1006;2004l",
-        "\x1b[?7727h\x1b[20h\x1b[20l\x1b[>4;m",
+        "\x1b[?1049h",
         "\u{9b}?25h\u{9b}1m",
-        "\x1b[>4;2m",
         "\r\n\t\x08\x07",
         "\x1b]1337;File=inline=1:AAAA\x07",
         "\x1b]1337;File=name=YQ==;inline=1;size=4:AA\r\nAA\x07",
@@ -544,6 +542,18 @@ mod tests {
                 let expected = (b"before \x1b[1mafter".to_vec(), 0);
                 assert_eq!(shown(output.as_bytes(), answers), expected, "{steering:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_changes_the_keys_is_for_whoever_reads_them() {
+        for keys in KEYS {
+            let output = format!("before {keys}\x1b[1mafter");
+            assert_eq!(left(output.as_bytes()), "before \x1b[1mafter", "{keys:?}");
+            assert_eq!(shown(output.as_bytes(), Answers::Read), (output.clone().into_bytes(), 0));
+            let mut filter = ScreenFilter::default();
+            filter.show(output.as_bytes(), Answers::Unread);
+            assert_eq!(filter.take_resets(), b"", "{keys:?}");
         }
     }
 
@@ -664,7 +674,7 @@ mod tests {
     fn only_what_was_shown_is_switched_off() {
         let mut filter = ScreenFilter::default();
         filter.show(b"\x1b[?1003h\x1b[?2004h", Answers::Unread);
-        assert_eq!(filter.take_resets(), b"\x1b[?2004l");
+        assert_eq!(filter.take_resets(), b"");
         filter.show(b"\x1b[?1003h", Answers::Read);
         assert_eq!(filter.take_resets(), b"\x1b[?1003l");
     }

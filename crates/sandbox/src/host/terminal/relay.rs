@@ -197,6 +197,8 @@ impl Relay {
         match signal {
             Signal::SIGWINCH => self.resize(),
             Signal::SIGTSTP => {
+                self.switch_off();
+                self.write_screen()?;
                 self.restore()?;
                 stop_here()?;
                 self.resume()
@@ -254,15 +256,12 @@ impl Relay {
         self.restore()
     }
 
-    /// Ends what was not shown whole, and switches off what the agent has left on. In the background the modes are those of whatever is in
-    /// front.
+    /// Ends what was not shown whole, and switches off what the agent has left on.
     fn show_end(&mut self, end: Instant) -> io::Result<()> {
         if !self.to_screen.is_empty() {
             self.to_screen = END_OF_SEQUENCE.iter().copied().collect();
         }
-        if self.output.in_foreground() {
-            self.to_screen.extend(self.filter.take_resets());
-        }
+        self.switch_off();
         while !self.to_screen.is_empty() {
             let left = end.saturating_duration_since(Instant::now());
             let Some(timeout) = Timespec::try_from(left).ok().filter(|_| !left.is_zero()) else { break };
@@ -275,6 +274,13 @@ impl Relay {
             }
         }
         Ok(())
+    }
+
+    /// Switches off what the agent has left on. In the background the modes are those of whatever is in front.
+    fn switch_off(&mut self) {
+        if self.output.in_foreground() {
+            self.to_screen.extend(self.filter.take_resets());
+        }
     }
 
     /// Discards what the terminal answers to an agent that has ended: the caller's shell would read it.
@@ -466,7 +472,7 @@ mod tests {
         let ((mut person, caller), (agent, inside)) = (terminal(), terminal());
         let ends = Ends { input: None, output: caller.as_fd(), caller: Identity::own() };
         let relay = Relay::new(agent.into(), ends).unwrap();
-        File::from(inside).write_all(b"\x1b[1mone\x1b[6n\x1b]11;?\x07two").unwrap();
+        File::from(inside).write_all(b"\x1b[1mone\x1b[6n\x1b]11;?\x07\x1b[?1h\x1b=two").unwrap();
         relay.finish(Duration::from_secs(10)).unwrap();
         let mut seen = [0; 10];
         person.read_exact(&mut seen).unwrap();

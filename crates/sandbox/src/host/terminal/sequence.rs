@@ -7,6 +7,8 @@ use std::ops::RangeInclusive;
 pub(super) enum Meaning {
     /// It changes the screen, or nothing.
     Silent,
+    /// It changes what keys are written as, or the mouse. That is for whoever reads them.
+    Keys,
     /// The terminal answers as if somebody had typed it, or may: what is not known here to be answered by nobody counts.
     Asks,
     /// It changes what is beyond the screen: the directory of the next tab, the clipboard, the keys, the printer, a program of the terminal's
@@ -77,6 +79,8 @@ pub(super) fn meaning(sequence: &[u8]) -> Meaning {
         b']' => command(until_end(rest)),
         b'P' => device_control(until_end(rest)),
         b'_' => application_command(rest),
+        // All as it was at first (RIS), and the keypad.
+        b'c' | b'=' | b'>' => Meaning::Keys,
         // DECID. And UTF-8 may be another language.
         b'Z' => Meaning::Asks,
         b'%' if rest == b"G" => Meaning::Asks,
@@ -203,8 +207,9 @@ fn control(sequence: &[u8], by_escape: bool) -> Meaning {
         _ if switches_more(control) => Meaning::Steers,
         // What one terminal switches off has to be off in all of them.
         _ if control.is_of_keys() && !(by_escape && control.is_read_alike()) => Meaning::Steers,
-        _ if is_silent(control) => Meaning::Silent,
-        _ => Meaning::Asks,
+        _ if !is_silent(control) => Meaning::Asks,
+        _ if control.is_of_keys() || control.is_soft_reset() => Meaning::Keys,
+        _ => Meaning::Silent,
     }
 }
 

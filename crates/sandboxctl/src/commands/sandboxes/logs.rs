@@ -54,7 +54,6 @@ pub(crate) fn logs(ui: &Ui, context: &Context, args: &LogsArgs) -> Result<ExitCo
         let Some(found) = found else { break };
         sandbox = found;
     }
-    screens.reset(ui)?;
     Ok(ExitCode::Success)
 }
 
@@ -145,20 +144,9 @@ impl Screens {
             stderr: stderr.is_terminal().then(|| ScreenFilter::of(&stderr)),
         }
     }
-
-    /// Switches off what was shown and left on.
-    fn reset(&mut self, ui: &Ui) -> Result<(), CommandError> {
-        if let Some(filter) = &mut self.stdout {
-            ui.raw(&filter.take_resets())?;
-        }
-        if let Some(filter) = &mut self.stderr {
-            drop(io::stderr().lock().write_all(&filter.take_resets()));
-        }
-        Ok(())
-    }
 }
 
-/// Leaves out what is not for the screen, and what a terminal would answer: whoever reads from it next would take that for typed.
+/// Leaves out what is not for the screen, what a terminal would answer, and what changes the keys: it is somebody else who reads what is typed.
 fn shown(screen: Option<&mut ScreenFilter>, bytes: Vec<u8>) -> Vec<u8> {
     match screen {
         Some(filter) => filter.show(&bytes, Answers::Unread),
