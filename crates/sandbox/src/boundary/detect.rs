@@ -18,8 +18,8 @@ use rustix::fs::Stat;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-pub use self::classifier::Linked;
 use self::classifier::{Classifier, Watched, most_important_first, watched};
+pub use self::classifier::{Linked, SearchKind};
 use self::origin::{Attribution, Before, Facts, Time, Touched, attribute};
 use crate::boundary::detect::baseline::{Baseline, Entry, Hold, Original};
 use crate::boundary::detect::classified::Classified;
@@ -75,7 +75,7 @@ impl Baseline {
         let clock = clock_gettime(ClockId::RealtimeCoarse);
         let mut entries = Vec::new();
         let mut classifier = Classifier::until(Deadline::NEVER).sharing(mounts.shared.clone()).keeping();
-        for (_, one) in most_important_first(mounts) {
+        for (_, one) in most_important_first(root, mounts) {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
             let known = classifier.of(root, &one);
             let target = beneath::read_link(root, one.path).ok();
@@ -167,12 +167,13 @@ impl Baseline {
     }
 
     /// Classifies what was not there, or is another file now, for as long as there is time. `mounts` is what is found
-    /// in the boundary now.
+    /// in the boundary now. Where nobody looks again, what is new of the root's own counts without being read once time is over.
     pub fn compare(
         &self,
         root: impl AsFd,
         mounts: &Mounts,
         until: Deadline,
+        search: SearchKind,
     ) -> Result<Compared, DetectError> {
         let root = root.as_fd();
         if !self.is_of(root) {
@@ -193,11 +194,11 @@ impl Baseline {
         for path in &replaced {
             found((*path).into(), Reason::LinkReplaced, FindingOrigin::Replaced);
         }
-        let mut classifier = self.classifier(until);
+        let mut classifier = self.classifier(until).searching(search);
         let mut pointers = BTreeMap::new();
         let mut looked_at = BTreeMap::new();
-        for (place, one) in most_important_first(mounts) {
-            if classifier.is_out_of_time() {
+        for (place, one) in most_important_first(root, mounts) {
+            if classifier.is_out_of_time() && !(classifier.reads_no_more() && one.is_of_root()) {
                 break;
             }
             looked_at.insert(place, self.findings_of(root, &one, &mounts.reach, &mut classifier));
@@ -400,7 +401,13 @@ impl Baseline {
         }
         // Where it is known what the settings protect, only what differs is news.
         let is_recorded = one.cause == Cause::Asked && entry.is_some_and(|entry| !entry.known.is_empty());
-        let verdicts = if is_recorded { classifier.configured(root, one) } else { classifier.of(root, one) };
+        let verdicts = if classifier.reads_no_more() {
+            classifier.unread(root, one)
+        } else if is_recorded {
+            classifier.configured(root, one)
+        } else {
+            classifier.of(root, one)
+        };
         let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
         let known = entry.filter(same_target).map_or(&[][..], |entry| &entry.known);
         let before = self.before(one, &facts, reach);

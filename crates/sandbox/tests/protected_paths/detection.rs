@@ -200,7 +200,11 @@ fn another_directory_at_the_same_path_is_not_compared() {
     fs::rename(&boundary.host, boundary.host.with_extension("old")).unwrap();
     fs::create_dir(&boundary.host).unwrap();
     assert!(!baseline.is_of(boundary.root().enter().unwrap()));
-    assert!(baseline.compare(boundary.root().enter().unwrap(), &boundary.mounts(), Deadline::NEVER).is_err());
+    assert!(
+        baseline
+            .compare(boundary.root().enter().unwrap(), &boundary.mounts(), Deadline::NEVER, SearchKind::Quick)
+            .is_err()
+    );
 }
 
 /// As where the first directory was removed, and the file system has given its number away again.

@@ -71,9 +71,17 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
         .unwrap();
     assert!(!late.is_whole());
     assert_eq!(late.notices, [ProtectionGap::OutOfTime]);
-    let compared = baseline.compare(boundary.root().enter().unwrap(), &boundary.mounts(), over).unwrap();
+    let compared = baseline
+        .compare(boundary.root().enter().unwrap(), &boundary.mounts(), over, SearchKind::Quick)
+        .unwrap();
     assert!(!compared.is_whole);
     assert_eq!(compared.findings, []);
+    // Where nobody looks again, what is new of the root's own counts unread.
+    let last = baseline
+        .compare(boundary.root().enter().unwrap(), &boundary.mounts(), over, SearchKind::Last)
+        .unwrap();
+    let found: Vec<_> = last.findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason)).collect();
+    assert_eq!(found, [(".bashrc", &Reason::Hidden)]);
     assert_eq!(boundary.paths(&baseline), [".bashrc", "sub/.git/hooks/pre-commit"], "the control");
 }
 

@@ -16,7 +16,8 @@ fn ended(boundary: &Boundary, baseline: &Baseline) -> Vec<Finding> {
     let root = boundary.root();
     let walk = walk_everywhere(&root.enter().unwrap(), 3, Deadline::NEVER, &Known::default()).unwrap();
     let mounts = mounts(&root.enter().unwrap(), &boundary.host, &walk, &list).unwrap();
-    let compared = baseline.compare(root.enter().unwrap(), &mounts, Deadline::NEVER).unwrap();
+    let compared =
+        baseline.compare(root.enter().unwrap(), &mounts, Deadline::NEVER, SearchKind::Quick).unwrap();
     let mut findings = compared.findings;
     findings.extend(baseline.new_links_out(root.enter().unwrap(), &mounts));
     findings

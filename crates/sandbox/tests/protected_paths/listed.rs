@@ -13,7 +13,7 @@ fn with(boundary: &Boundary, asked: &[&'static str]) -> Mounts {
 
 fn compare(boundary: &Boundary, baseline: &Baseline, asked: &[&'static str]) -> Vec<Finding> {
     baseline
-        .compare(boundary.root().enter().unwrap(), &with(boundary, asked), Deadline::NEVER)
+        .compare(boundary.root().enter().unwrap(), &with(boundary, asked), Deadline::NEVER, SearchKind::Quick)
         .unwrap()
         .findings
 }

@@ -45,6 +45,7 @@ use policy::classify::Reason;
 use policy::plan::Protect;
 use policy::protect::table::built_in;
 use rustix::time::{ClockId, clock_gettime};
+use sandbox::boundary::detect::SearchKind;
 use sandbox::boundary::detect::baseline::Baseline;
 use sandbox::boundary::detect::finding::{Finding, FindingOrigin};
 use sandbox::boundary::protect::mounts::{FileKind, Mounts, ProtectionGap};
@@ -166,8 +167,9 @@ impl Boundary {
     }
 
     fn compare(&self, baseline: &Baseline) -> Vec<Finding> {
-        let compared =
-            baseline.compare(self.root().enter().unwrap(), &self.mounts(), Deadline::NEVER).unwrap();
+        let compared = baseline
+            .compare(self.root().enter().unwrap(), &self.mounts(), Deadline::NEVER, SearchKind::Quick)
+            .unwrap();
         assert!(compared.is_whole);
         compared.findings
     }
@@ -179,7 +181,10 @@ impl Boundary {
             walk_everywhere(&self.root().enter().unwrap(), 3, Deadline::NEVER, &Known::default()).unwrap();
         assert!(walk.is_whole);
         let mounts = mounts(&self.root().enter().unwrap(), &self.host, &walk, &list).unwrap();
-        baseline.compare(self.root().enter().unwrap(), &mounts, Deadline::NEVER).unwrap().findings
+        baseline
+            .compare(self.root().enter().unwrap(), &mounts, Deadline::NEVER, SearchKind::Quick)
+            .unwrap()
+            .findings
     }
 
     fn paths(&self, baseline: &Baseline) -> Vec<String> {

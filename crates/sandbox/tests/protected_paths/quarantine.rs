@@ -175,8 +175,10 @@ fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
     boundary.bare("asked/bare").bare("asked").write("asked/bare/config", OBEYED);
     boundary.repository("asked/case").rename("asked/case/.git", "asked/case/.Git");
     boundary.write("asked/r/dot-git", "taken").link(&outside, "asked/link").mode("asked/case", 0o500);
-    let findings =
-        baseline.compare(boundary.root().enter().unwrap(), &look(), Deadline::NEVER).unwrap().findings;
+    let findings = baseline
+        .compare(boundary.root().enter().unwrap(), &look(), Deadline::NEVER, SearchKind::Quick)
+        .unwrap()
+        .findings;
     let mut finding = findings.into_iter().find(|one| one.path == Path::new("asked")).unwrap();
     let commits = inner.map(|place| git(&boundary.host.join(place), &["rev-parse", "HEAD"]));
     // Of each place, whether git obeys what lies there.

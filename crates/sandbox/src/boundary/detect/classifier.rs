@@ -93,6 +93,11 @@ impl<'a> Watched<'a> {
         Self::at(path, seen_as, *cause, base, Hold::Fixed)
     }
 
+    /// Returns whether it lies at a path of the boundary itself, and not of a repository in it.
+    pub(crate) fn is_of_root(&self) -> bool {
+        self.path == self.seen_as
+    }
+
     /// Makes one, with what else was found of it.
     pub(crate) fn among(one: &'a ReadOnly, mounts: &Mounts) -> Self {
         Self {
@@ -135,14 +140,35 @@ impl<'a> Watched<'a> {
 /// Lists what is to be compared, in the order in which it is classified, each with its place among [`watched`]. What is the
 /// root's own comes first, and what lies deeper later: there is an end to what is classified and recorded, and an agent can make as
 /// much as it likes in directories of its own.
-pub(crate) fn most_important_first(mounts: &Mounts) -> Vec<(usize, Watched<'_>)> {
+///
+/// Of the root's own, small files come before directories, and large files last: whatever their content, they take little time.
+pub(crate) fn most_important_first<'a>(
+    root: BorrowedFd<'_>,
+    mounts: &'a Mounts,
+) -> Vec<(usize, Watched<'a>)> {
+    let size = |path: &Path| match beneath::stat(root, path) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Size::Directory,
+        Ok(stat) if stat.st_size > SMALL => Size::Large,
+        _ => Size::Small,
+    };
     let mut all: Vec<_> = watched(mounts).enumerate().collect();
     all.sort_by_cached_key(|(_, one)| {
         let git_configs = [".git/config", ".git/config.worktree"].map(Path::new);
-        let is_of_root = one.path == one.seen_as;
-        (!is_of_root, !git_configs.contains(&one.seen_as), one.path.components().count())
+        let size = if one.is_of_root() { size(one.path) } else { Size::Small };
+        (!one.is_of_root(), size, !git_configs.contains(&one.seen_as), one.path.components().count())
     });
     all
+}
+
+/// The largest file that is surely classified in a moment, in bytes.
+const SMALL: i64 = 64 << 10;
+
+/// How much there may be to classify, in the order of that.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Size {
+    Small,
+    Directory,
+    Large,
 }
 
 /// Lists what is to be compared.
@@ -164,6 +190,15 @@ pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     files.chain(links).chain(loose).chain(unexpected.map(|one| Watched { is_unexpected: true, ..one }))
 }
 
+/// Whether a boundary is searched again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SearchKind {
+    /// While the agent runs.
+    Quick,
+    /// When everything inside has ended.
+    Last,
+}
+
 /// The classification of many paths, which comes to an end however much is there.
 pub(crate) struct Classifier {
     verdicts: Vec<Classified>,
@@ -176,6 +211,7 @@ pub(crate) struct Classifier {
     shared: Vec<PathBuf>,
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
+    search: SearchKind,
     keeping: Option<Keeping>,
     configured: ConfiguredBudget,
     /// Whether there was too much, or too deep, to look at every file for several names.
@@ -243,6 +279,7 @@ impl Classifier {
             until,
             shared: Vec::new(),
             is_whole: true,
+            search: SearchKind::Quick,
             keeping: None,
             configured: ConfiguredBudget::default(),
             is_not_all: false,
@@ -261,6 +298,16 @@ impl Classifier {
         over
     }
 
+    /// Makes it classify for a search of this kind.
+    pub(crate) fn searching(self, search: SearchKind) -> Self {
+        Self { search, ..self }
+    }
+
+    /// Returns whether nobody will look at what there is no more time for.
+    pub(crate) fn reads_no_more(&mut self) -> bool {
+        self.search == SearchKind::Last && self.is_out_of_time()
+    }
+
     /// Makes it remember the content of what it classifies.
     pub(crate) fn keeping(self) -> Self {
         Self { keeping: Some(Keeping::default()), ..self }
@@ -272,6 +319,14 @@ impl Classifier {
         let elsewhere = keeping.linked.into_values().filter(|(names, met)| *names > met.len());
         let paths = elsewhere.flat_map(|(_, met)| met).collect();
         (keeping.kept, Linked { paths, may_be_more: self.left == 0 || self.is_not_all })
+    }
+
+    /// Says of what is at a path that nobody has looked at it.
+    pub(crate) fn unread(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
+        if let Ok(stat) = beneath::stat(root, one.path) {
+            self.unseen(one.path, Reason::Hidden, &stat);
+        }
+        std::mem::take(&mut self.verdicts)
     }
 
     /// Classifies what is at a path, and in it.
@@ -399,11 +454,11 @@ impl Classifier {
         // whatever lies in a directory, and an agent can give that name to its own.
         let is_inert = |name: &OsStr| seen_as.ends_with(".git/hooks") && is_quarantined_in_place(name);
         for (name, _) in entries.into_iter().filter(|(name, _)| !is_inert(name)) {
+            if self.left == 0 || self.reads_no_more() {
+                return self.unseen(path, Reason::Hidden, stat);
+            }
             if self.is_out_of_time() {
                 return;
-            }
-            if self.left == 0 {
-                return self.unseen(path, Reason::Hidden, stat);
             }
             self.entry(&directory, &name, &path.join(&name), &seen_as.join(&name), levels);
         }

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use crate::boundary::detect::Compared;
 use crate::boundary::detect::finding::Finding;
+use crate::boundary::detect::{Compared, SearchKind};
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search::{self, SearchRules};
 use crate::boundary::root::Entered;
@@ -37,7 +37,8 @@ impl Scan {
         let mounts = search::mounts(root, &remembered.host, &walk, by, until)?;
         // What was found in time is classified, though finding it has used the time up: else a large tree, or a busy machine,
         // keeps anything from being said.
-        Self::compared(walk, mounts, root, remembered, Deadline::after(QUICK_SCAN_LIMIT))
+        let until = Deadline::after(QUICK_SCAN_LIMIT);
+        Self::compared(walk, mounts, root, remembered, until, SearchKind::Quick)
     }
 
     /// Scans when everything inside has ended: also where nobody looked at the start.
@@ -55,7 +56,7 @@ impl Scan {
         let mut names = remembered.baseline.new_names(root, &mounts, by.protect);
         names.extend(remembered.baseline.new_links_out(root, &mounts));
         let prepared = remembered.baseline.prepared(root, &mounts, by.protect);
-        let mut scan = Self::compared(walk, mounts, root, remembered, until)?;
+        let mut scan = Self::compared(walk, mounts, root, remembered, until, SearchKind::Last)?;
         scan.findings.extend(prepared);
         // What is quarantined needs no other word.
         let is_reported = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));
@@ -70,11 +71,12 @@ impl Scan {
         root: &Entered<'_>,
         remembered: &Remembered,
         until: Deadline,
+        search: SearchKind,
     ) -> io::Result<Self> {
         let hidden = remembered.hidden_paths();
         mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(root, &hidden));
         let Compared { findings, is_whole } =
-            remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
+            remembered.baseline.compare(root, &mounts, until, search).map_err(io::Error::other)?;
         let is_whole = is_whole && walk.is_whole && mounts.is_whole();
         Ok(Self { walk, mounts, findings, is_whole })
     }
