@@ -32,7 +32,7 @@ const ANSWERING: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// How many times as long as it may take nothing a terminal may take what is left at the end.
-const SLOWEST: u32 = 10;
+const SLOWEST: u32 = 30;
 
 /// Ends a string or another sequence in every terminal.
 const END_OF_SEQUENCE: &[u8] = b"\x18\x1b\\";
