@@ -203,6 +203,28 @@ impl Runs {
         Ok(())
     }
 
+    /// Notes that it begins to clear up after a run. A record after which that has ended the process several times is set aside, like one that
+    /// cannot be read: else every later command would end in the same way.
+    pub(crate) fn begin_clearing(&self, id: &RunId) -> Option<UnreadRecord> {
+        let attempts = attempts_name(id);
+        let made = self.0.read(&attempts).ok().flatten().map_or(0, |made| made.len());
+        if made >= MAX_ATTEMPTS {
+            // One that stays does no harm.
+            let _ = self.0.remove(&attempts);
+            let text = self.0.read(&file_name(id)).ok().flatten().unwrap_or_default();
+            let reason = "clearing up after it has ended the process several times";
+            return Some(self.set_unread_aside(&file_name(id), &text, reason.into()));
+        }
+        // Where there is no room for that, it is cleared up all the same.
+        let _ = self.0.write(&attempts, &vec![b'.'; made + 1]);
+        None
+    }
+
+    /// Notes that clearing up after a run has come to its end.
+    pub(crate) fn end_clearing(&self, id: &RunId) {
+        let _ = self.0.remove(&attempts_name(id));
+    }
+
     /// Moves a record that cannot be read to where it is not taken for one.
     fn set_unread_aside(&self, name: &str, text: &[u8], reason: String) -> UnreadRecord {
         let (file, reason) = match self.0.set_aside(name, UNREAD) {
@@ -291,11 +313,19 @@ const RUNS: &str = "runs";
 /// How the name of a record ends.
 const SUFFIX: &str = ".json";
 
+/// How often the process may end while it clears up after a run.
+const MAX_ATTEMPTS: usize = 3;
+
 /// Where records are put that cannot be read.
 const UNREAD: &str = "unread";
 
 fn is_record(name: &str) -> bool {
     name.strip_suffix(SUFFIX).is_some_and(|id| RunId::try_from(id.to_owned()).is_ok())
+}
+
+/// Returns the name of the file that has a byte for each time that clearing up after a run has begun.
+fn attempts_name(id: &RunId) -> String {
+    format!("{}.attempts", id.as_str())
 }
 
 fn file_name(id: &RunId) -> String {
@@ -416,6 +446,26 @@ mod tests {
             std::fs::remove_file(directory.join(UNREAD).join(name)).unwrap();
             assert_eq!(runs.sweep().unwrap().unread, []);
         }
+    }
+
+    #[test]
+    fn a_record_that_ends_every_command_is_set_aside() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let record = record(dead_client());
+        left(&runs, &record);
+        // It comes to its end in between, which counts as none.
+        assert!(runs.begin_clearing(&record.id).is_none());
+        runs.end_clearing(&record.id);
+        for _ in 0..MAX_ATTEMPTS {
+            assert!(runs.begin_clearing(&record.id).is_none());
+            assert_eq!(runs.sweep().unwrap().dead, std::slice::from_ref(&record));
+        }
+        let unread = runs.begin_clearing(&record.id).unwrap();
+        assert_eq!(unread.hosts, record.boundaries.iter().map(|one| one.host.clone()).collect::<Vec<_>>());
+        let swept = runs.sweep().unwrap();
+        assert_eq!((swept.dead.len(), swept.unread.len()), (0, 1), "{swept:?}");
+        assert_eq!(runs.0.names().unwrap(), [UNREAD]);
     }
 
     #[test]

@@ -93,20 +93,14 @@ pub(crate) fn sweep(
     cut_off_copies::remove(runs, &swept.copies, notice)?;
     let mut all_left = Vec::new();
     for unread in swept.unread {
-        let what = format!(
-            "the record of an earlier run cannot be read ({}), so what its agent made is not known",
-            unread.reason
-        );
-        let hosts: Vec<_> = unread.hosts.iter().map(|host| escape::path(host)).collect();
-        let hosts = if hosts.is_empty() { "what it shared".to_owned() } else { hosts.join(", ") };
-        notice(Notice::Warning(format!(
-            "{what}: review {hosts}, then remove {}",
-            escape::path(&unread.file)
-        )));
-        all_left.push(Left { place: LeftIn::UnreadRecord(unread), what, unsearched: None });
+        all_left.push(left_unread(unread, notice));
     }
     for record in swept.dead {
         let is_gone = record.placed.as_ref().is_none_or(|placed| remove(placed, &record.id));
+        if let Some(unread) = runs.begin_clearing(&record.id) {
+            all_left.push(left_unread(unread, notice));
+            continue;
+        }
         // Under sudo a record is the user's, who may write anything into it.
         let acting = ActingAs::user(runs.owner())
             .map_err(|source| ProcessError { what: "the rights of the owner", source })?;
@@ -138,6 +132,7 @@ pub(crate) fn sweep(
             not_moved = remaining.len(),
             "cleared up after a run whose client has ended"
         );
+        runs.end_clearing(&record.id);
         if is_gone && remaining.is_empty() {
             runs.forget(&record.id)?;
         } else if is_gone || record.boundaries != remaining {
@@ -146,6 +141,18 @@ pub(crate) fn sweep(
         }
     }
     Ok(OtherRuns { left: all_left, living: swept.living })
+}
+
+/// Reports that the record of a run cannot be read.
+fn left_unread(unread: UnreadRecord, notice: &mut dyn FnMut(Notice)) -> Left {
+    let what = format!(
+        "the record of an earlier run cannot be used ({}), so what its agent made is not known",
+        unread.reason
+    );
+    let hosts: Vec<_> = unread.hosts.iter().map(|host| escape::path(host)).collect();
+    let hosts = if hosts.is_empty() { "what it shared".to_owned() } else { hosts.join(", ") };
+    notice(Notice::Warning(format!("{what}: review {hosts}, then remove {}", escape::path(&unread.file))));
+    Left { place: LeftIn::UnreadRecord(unread), what, unsearched: None }
 }
 
 /// What is left of a boundary that was cleared up.
