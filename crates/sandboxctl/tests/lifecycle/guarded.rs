@@ -160,7 +160,7 @@ fn a_record_that_cannot_be_read_is_said_until_somebody_has_looked() {
                 let output = place.inside(&["--report"], &["true"]).output().unwrap();
                 let said = said(&output);
                 assert!(output.status.success(), "by {caller:?}: {said}");
-                assert!(said.contains("cannot be read") && said.contains("review "), "by {caller:?}: {said}");
+                assert!(said.contains("cannot be used") && said.contains("review "), "by {caller:?}: {said}");
                 let protect = said.lines().find(|line| line.starts_with("protect ")).unwrap();
                 assert!(protect.contains("partly"), "by {caller:?}: {protect}");
             }
@@ -181,7 +181,7 @@ fn an_odd_entry_among_the_records_keeps_no_run_from_starting() {
         let odd = place.write("home/.local/state/sandboxctl/runs/0123456789abcdee.json", "{}");
         fs::set_permissions(odd, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
         let said = next(&place, &[]);
-        assert!(said.contains("cannot be read"), "by {caller:?}: {said}");
+        assert!(said.contains("cannot be used"), "by {caller:?}: {said}");
     }
 }
 
