@@ -17,6 +17,8 @@ const PROXY: [&[u8]; 2] = [b"PROXY ", b"\r\n\r\n\0"];
 
 /// The type of a record with an alert: its level follows behind the length.
 const ALERT: u8 = 21;
+/// The type of a record that changes the cipher.
+const CHANGE_CIPHER: u8 = 20;
 
 /// How HTTP/2 without TLS begins (RFC 9113, section 3.4). Its names are compressed.
 const HTTP_2: &[u8] = b"PRI * HTTP/2.0";
@@ -83,13 +85,16 @@ pub fn classify(bytes: &[u8], meant: Meant<'_>) -> Classification {
 }
 
 /// Returns whether bytes begin a record of TLS (RFC 8446, section 5.1), once that is known. Only a handshake is one to begin with, but some
-/// servers skip an alert before it that is no more than a warning, whatever version its record has. By the type alone, messages of other
-/// protocols that begin with their length would be records, too (databases).
+/// servers skip an alert before it that is no more than a warning, or a change of the cipher, whatever version the record has. By the type
+/// alone, messages of other protocols that begin with their length would be records, too (databases): a byte of 0 follows there.
 fn is_record(bytes: &[u8]) -> Option<bool> {
     match bytes {
-        [HANDSHAKE, ..] | [20..=26, 3, ..] | [ALERT, _, _, 0..=0x40, _, 1 | 2, ..] => Some(true),
-        [] | [20..=26] => None,
-        [ALERT, rest @ ..] if rest.len() < 5 => None,
+        [HANDSHAKE, ..]
+        | [20..=26, 3, 1..=4, ..]
+        | [CHANGE_CIPHER, _, _, 0, 1, 1, ..]
+        | [ALERT, _, _, 0..=0x40, _, 1 | 2, ..] => Some(true),
+        [] | [20..=26] | [20..=26, 3] => None,
+        [CHANGE_CIPHER | ALERT, rest @ ..] if rest.len() < 5 => None,
         _ => Some(false),
     }
 }
@@ -223,7 +228,8 @@ mod tests {
             (b"\x15", true),
             (b"\x15\x02\0\0\x02", true),
             (b"\x14", true),
-            (b"\x14\x02", false),
+            (b"\x14\x02", true),
+            (b"\x14\x02\0\0\x02\0", false),
             (b"PROXY", true),
             (b"\r\n\r\n", true),
         ] {
@@ -280,7 +286,13 @@ mod tests {
             assert_eq!(refused, protocol, "{}", begins.escape_ascii());
         }
         // The control: messages of MySQL and MongoDB begin with their length.
-        for begins in [&b"\x15\x01\0\x01\x85\xa6\xff\x01"[..], b"\x15\x01\0\0\x02\0\0\0", b"\x18\x01\0\x01"] {
+        for begins in [
+            &b"\x15\x01\0\x01\x85\xa6\xff\x01"[..],
+            b"\x15\x01\0\0\x02\0\0\0",
+            b"\x18\x01\0\x01",
+            b"\x14\x03\0\0\x01\0\0\0",
+            b"\x1a\x03\0\0",
+        ] {
             assert_eq!(classify(begins, MEANT), Classification::Pass, "{}", begins.escape_ascii());
         }
     }
