@@ -46,6 +46,7 @@ fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(
     let mut reader = SettingsReader {
         keys,
         path: Vec::new(),
+        typed: Vec::new(),
         lists: Vec::new(),
         refused: None,
         found: Vec::new(),
@@ -78,6 +79,8 @@ pub(super) fn classify_opencode(content: &[u8], keys: &'static Keys) -> Option<R
 struct SettingsReader {
     keys: &'static Keys,
     path: Vec<String>,
+    /// Of each key in it, which of the lists of typed keys it, or one above it, is in.
+    typed: Vec<Option<usize>>,
     /// How long the path is to each list that this is in.
     lists: Vec<usize>,
     /// How long the path is to the key that does not pass, of those that this is in.
@@ -91,9 +94,22 @@ struct SettingsReader {
 impl SettingsReader {
     /// Enters a key below others, instead of those that this is in.
     fn enter_below(&mut self, above: Vec<String>, key: &str) {
-        self.path = above;
+        self.path = Vec::new();
+        self.typed = Vec::new();
+        for name in above {
+            self.push(name);
+        }
         self.refused = None;
         self.enter(key);
+    }
+
+    /// Adds a key to the path, with the list of typed keys that it, or one above it, is in.
+    fn push(&mut self, key: String) {
+        let lists = if let Keys::AllBut(_, typed) = self.keys { typed } else { &[][..] };
+        let own = lists.iter().position(|(_, keys)| keys.iter().any(|name| names(&key, name)));
+        let above = self.typed.last().copied().flatten();
+        self.typed.push(above.into_iter().chain(own).min());
+        self.path.push(key);
     }
 
     /// Enters the value of a key.
@@ -105,10 +121,15 @@ impl SettingsReader {
             }
             Keys::Only(_) => true,
         };
-        // Of what is merged into an object of JavaScript, these reach all others.
-        let passes =
-            passes && key.len() <= LONGEST_KEY && !key.split('.').any(|part| PROTOTYPES.contains(&part));
-        self.path.push(key.to_owned());
+        // Of what is merged into an object of JavaScript, these reach all others. Names of files are not split at dots.
+        let is_name_of_file = self.covering().any(|covers| !matches!(covers, Covers::Partly));
+        let reaches_all = if is_name_of_file {
+            PROTOTYPES[..2].contains(&key)
+        } else {
+            key.split('.').any(|part| PROTOTYPES.contains(&part))
+        };
+        let passes = passes && key.len() <= LONGEST_KEY && !reaches_all;
+        self.push(key.to_owned());
         let is_free = matches!(self.keys, Keys::AllBut(..));
         let passes = passes && (is_free || self.covering().any(|covers| covers.allows(key)));
         if !passes {
@@ -120,6 +141,7 @@ impl SettingsReader {
     fn leave(&mut self) {
         self.refused = self.refused.filter(|length| *length < self.path.len());
         self.path.pop();
+        self.typed.pop();
     }
 
     /// Looks at the value of the key that this is in. Where there should be more keys, none passes.
@@ -186,8 +208,8 @@ impl SettingsReader {
     /// Returns of which type the value must be that this is in, where all keys but some pass.
     fn type_of_all_but(&self) -> Option<ValueType> {
         let Keys::AllBut(_, typed) = self.keys else { return None };
-        let is_one = |name: &&str| self.path.iter().any(|key| names(key, name));
-        typed.iter().find(|(_, keys)| keys.iter().any(&is_one)).map(|(value_type, _)| *value_type)
+        let (value_type, _) = typed.get(self.typed.last().copied().flatten()?)?;
+        Some(*value_type)
     }
 
     /// Returns how each of the harmless keys covers the one that this is in.

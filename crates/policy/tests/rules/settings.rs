@@ -143,6 +143,7 @@ fn a_key_that_its_program_takes_for_another_one_is_found() {
             r#"{"editor.suggest.showWords": false, "files.exclude": {"**/constructor.ts": true}}"#,
         ),
         (".vscode/settings.json", r#"{"[c][cpp]": {"editor.tabSize": 2}}"#),
+        (".vscode/settings.json", r#"{"search.exclude": {"prototype.js": true, "prototype": true}}"#),
         (".zed/tasks.json", r#"[{"label": "x", "command": "touch", "args": ["m"]}]"#),
     ] {
         assert_eq!(file(path, content), None, "{path}: {content}");
@@ -474,6 +475,16 @@ fn a_long_key_above_many_values_takes_no_memory() {
     }
     let short = format!("{{\"baseURL\": [{values}]}}");
     assert_ne!(policy::classify::parts(Path::new(".taskmaster/config.json"), short.as_bytes()), []);
+}
+
+#[test]
+fn a_value_below_many_long_keys_is_read_in_time() {
+    let depth = 100;
+    let (open, close) = (format!("{{\"{}\":", ".".repeat(1000)).repeat(depth), "}".repeat(depth));
+    let content = format!("{open}[{}1]{close}", "\"\",".repeat(200_000));
+    let start = std::time::Instant::now();
+    file(".taskmasterconfig", &content);
+    assert!(start.elapsed() < std::time::Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 #[test]
