@@ -10,7 +10,7 @@ use crate::variables::{VariableKind, kind};
 mod text;
 mod value;
 
-use self::text::{Assignment, name_in, readings, statements};
+use self::text::{Assignment, Commands, Reading, name_in, readings, statements};
 
 /// How much of a name is shown.
 const SHOWN: usize = 100;
@@ -40,9 +40,9 @@ pub(super) fn parts(content: &[u8]) -> Vec<(String, Vec<u8>)> {
         return Vec::new();
     }
     let mut parts = Vec::new();
-    for text in readings(content) {
+    for reading in readings(content) {
         let known: BTreeSet<_> = parts.iter().cloned().collect();
-        parts.extend(parts_of(&text).into_iter().filter(|part| !known.contains(part)));
+        parts.extend(parts_of(&reading).into_iter().filter(|part| !known.contains(part)));
     }
     parts
 }
@@ -54,7 +54,7 @@ fn is_unreadable(content: &[u8]) -> bool {
     text.contains(|letter: char| letter != '\r' && is_unclear(letter))
 }
 
-fn parts_of(text: &str) -> Vec<(String, Vec<u8>)> {
+fn parts_of(Reading { text, commands }: &Reading) -> Vec<(String, Vec<u8>)> {
     let found = statements(text);
     let mut by_name: BTreeMap<&str, Vec<Assignment<'_>>> = BTreeMap::new();
     for one in &found.assignments {
@@ -66,7 +66,8 @@ fn parts_of(text: &str) -> Vec<(String, Vec<u8>)> {
         found.assignments.iter().filter(|one| kinds.get(one.name).is_some_and(|kind| matters(one, *kind)));
     let matters = matters.map(|one| (one.name, one.written()));
     // A shell that reads the file runs these.
-    let commands = found.commands.iter().map(|line| (name_in(line).unwrap_or("$(…)"), Some(line.trim())));
+    let found_commands = found.commands.iter().filter(|_| *commands == Commands::Found);
+    let commands = found_commands.map(|line| (name_in(line).unwrap_or("$(…)"), Some(line.trim())));
     let mut parts = Vec::new();
     let mut seen = BTreeSet::new();
     let mut unclear = None;
@@ -78,7 +79,7 @@ fn parts_of(text: &str) -> Vec<(String, Vec<u8>)> {
         }
     }
     // Of what is too much to be told apart, everything matters.
-    parts.extend(unclear.map(|name| (name, text.to_owned().into_bytes())));
+    parts.extend(unclear.map(|name| (name, text.clone().into_bytes())));
     parts
 }
 

@@ -29,16 +29,67 @@ fn has_news(before: &str, now: &str) -> bool {
 #[test]
 fn a_command_that_only_shows_once_a_value_was_put_together_is_found() {
     for text in [
-        "X=\"$\\(touch m)\"", "X=$\\\\(touch m)", "D=\"$\"\nX=\"${D}(touch m)\"", "D=$\nX=$D(touch m)",
-        "X=\"${A:-$}\\(touch m)\"", "E=\"(touch m)\"\nX=\"$${E}\"", "X=$$E\nE=(id)",
+        "X=\"$\\(touch m)\"",
+        "X=$\\\\(touch m)",
+        "D=\"$\"\nX=\"${D}(touch m)\"",
+        "D=$\nX=$D(touch m)",
+        "X=\"${A:-$}\\(touch m)\"",
+        "E=\"(touch m)\"\nX=\"$${E}\"",
+        "X=$$E\nE=(id)",
         "E='\\(id)'\nX=\"$D$E\"",
+        // What others refer to.
+        "A='$(touch m)'\nX=$A",
+        "A='$('\nX=\"${A}touch m)\"",
+        "A='$(touch'\nX=\"$A m)\"",
+        "A='$'\nB='(touch m)'\nX=$A$B",
+        "X=\"$A m)\"\nA='a\n$(touch'",
+        "A='`id`'\nX=$A",
+        // What a shell expands once more, or computes.
+        "X='$(id)'\nY=${X@P}",
+        "X='$(id)'\nY=${(e)X}",
+        "X='a[$(id)]'\nY=$[X]",
+        "X='a[$(id)]'\na[X]=1",
+        "X='a[$(id)]'\nY=${Z:X}",
+        "X='a[$(id)]'\nY=${a[X]}",
+        "Y=${!X}",
+        "X=<(id)",
+        "X==(id)",
+        "X='*(e:id:)'\nZ=($~X)",
+        // What is decrypted first.
+        "DOTENV_PUBLIC_KEY=\"02a\"\nX=\"encrypted:BAsE64\"",
+        "X=encrypted:BAsE64",
     ] {
         assert_ne!(names(text), [""; 0], "{text}");
     }
     for text in [
-        "X='$\\(not run)'", "D=a\nX=\"${D} (a)\"", "E=(a)\nX=b$D", "X=a(b)", "X=a$", "COST=\"5$ (about)\"",
-        "X=${Y:-a}${Z:?no}${W:+b}", "X=a<b>c", "X='<(not run)'", "NOTE=is encrypted: yes", "A=[1]",
+        "X='$\\(not run)'",
+        "D=a\nX=\"${D} (a)\"",
+        "E=(a)\nX=b$D",
+        "X=a(b)",
+        "X=a$",
+        "COST=\"5$ (about)\"",
+        "X=${Y:-a}${Z:?no}${W:+b}",
+        "X=a<b>c",
+        "X='<(not run)'",
+        "NOTE=is encrypted: yes",
+        "A=[1]",
+        "A='$(not run)'\nB=a\nX=$B",
+        "SUPPORT_PHONE=\"(555) 123-4567\"\nVITE_SUPPORT_PHONE=$SUPPORT_PHONE\n# $SUPPORT_PHONE",
+        "PW='pa55$'\nURL=postgres://u:${PW}@h/db",
+        "FORMAT=\"<%(name)s>(%(lineno)d)\"",
+        "A=\"x\\\"y\"\n# run `make` or `just`\nB='$(text)'",
+        "A='it'\\''s'\nB='$(text)'",
     ] {
+        assert_eq!(names(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn another_file_that_a_variable_chooses_must_be_one_that_is_protected() {
+    for text in ["APP_ENV=evil", "NODE_ENV=../x", "APP_ENV=on", "RAILS_ENV=1"] {
+        assert_ne!(names(text), [""; 0], "{text}");
+    }
+    for text in ["APP_ENV=local", "NODE_ENV=production", "RAILS_ENV=test", "APP_ENV="] {
         assert_eq!(names(text), [""; 0], "{text}");
     }
 }
@@ -49,6 +100,9 @@ fn a_name_that_only_some_readers_see_is_found() {
         "\\NODE_OPTIONS=--require=./e.js",
         "NODE\\_OPTIONS=--require=./e.js",
         "export \"${X}NODE_OPTIONS=--require=./e.js\"",
+        "A.B=\"a\"NODE_OPTIONS=\"--require=./e.js\"",
+        "=\"a\"NODE_OPTIONS=\"--require=./e.js\"",
+        "A=1 \r#;NODE_OPTIONS=--require=./e.js",
     ] {
         assert_ne!(names(text), [""; 0], "{text}");
     }
@@ -570,7 +624,8 @@ fn a_large_file_is_read_in_time() {
     let size = policy::classify::MAX_CONTENT / 4;
     for line in [
         "PATH=\\\n", "PATH='\n", "PATH=\"\\\"\n", "PATH=$A A=$PATH ", "PAGER=less;", "PATH=", "A=\"x\"",
-        "A=`x` ", "A='", "A='\\'\\'", "export A=\n\n", "A=$A$B$C B=$A$B$C ", "PATH ", "#'\"\n",
+        "A=`x` ", "A='", "A='\\'\\'", "export A=\n\n", "A=$A$B$C B=$A$B$C ", "PATH ", "#'\"\n", "${", "A=${",
+        "$", "\"<(", "A=\"<( ", "a[", "${a:",
     ] {
         let text = line.repeat(size / line.len());
         let start = Instant::now();

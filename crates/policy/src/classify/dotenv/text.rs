@@ -14,7 +14,7 @@ const LONGEST_CLEAR: usize = 1024;
 const LONGEST: usize = 4096;
 
 /// How many assignments to which others refer are told apart.
-const MOST_REFERRED: usize = 1000;
+const MOST_REFERRED: usize = 200;
 
 /// An assignment.
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +33,41 @@ pub(super) struct Statements<'a> {
     pub(super) commands: Vec<&'a str>,
 }
 
-/// Returns a text as its readers see it, of which all lines end alike: a carriage return ends a line for some, is left out by others, and a letter to shells.
-pub(super) fn readings(content: &[u8]) -> Vec<String> {
+/// A text as some of its readers see it.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) text: String,
+    pub(super) commands: Commands,
+}
+
+/// Whether commands are looked for in a reading.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Commands {
+    Found,
+    /// Its quotes are not where they were.
+    Ignored,
+}
+
+/// Returns a text as its readers see it, of which all lines end alike: a carriage return ends a line for some, is left out by others, and a
+/// letter to shells.
+pub(super) fn readings(content: &[u8]) -> Vec<Reading> {
     const JOIN: &str = "\\\n";
     let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
-    let mut readings =
-        if text.contains('\r') { vec![text.replace('\r', "\n"), text.replace('\r', "")] } else { vec![text] };
-    // A shell joins lines within a name, too, and some readers drop a backslash there.
-    for without in [JOIN, "\\"] {
-        let with: Vec<_> = readings.iter().filter(|text| text.contains(without)).collect();
-        let made: Vec<_> = with.into_iter().map(|text| text.replace(without, "")).collect();
-        readings.extend(made);
-    }
-    readings
+    let mut texts = if text.contains('\r') {
+        vec![text.replace('\r', "\n"), text.replace('\r', ""), text.replace('\r', "\u{fffd}")]
+    } else {
+        vec![text]
+    };
+    // A shell joins lines within a name, too.
+    let joined: Vec<_> = texts.iter().filter(|text| text.contains(JOIN)).collect();
+    let joined: Vec<_> = joined.into_iter().map(|text| text.replace(JOIN, "")).collect();
+    texts.extend(joined);
+    // Some readers drop a backslash in a name.
+    let bare: Vec<_> = texts.iter().filter(|text| text.contains('\\')).collect();
+    let bare: Vec<_> = bare.into_iter().map(|text| text.replace('\\', "")).collect();
+    let reading = |commands| move |text| Reading { text, commands };
+    let all = texts.into_iter().map(reading(Commands::Found));
+    all.chain(bare.into_iter().map(reading(Commands::Ignored))).collect()
 }
 
 impl<'a> Assignment<'a> {
@@ -99,21 +121,6 @@ impl<'a> Assignment<'a> {
             [Escapes::Everywhere, Escapes::NotInSingleQuotes].map(|escapes| end_of_value(text, escapes));
         let end = ends.into_iter().try_fold(0, |longest, end| Some(longest.max(end?)))?;
         Some(text[..end].trim())
-    }
-
-    /// Returns whether its value has a command, also in single quotes, or the beginning of one.
-    fn is_part_of_command(&self) -> bool {
-        self.written().is_none_or(|written| {
-            let is_around =
-                |letter: char| letter.is_whitespace() || letter == '\\' || QUOTES.contains(&letter);
-            let inner = written.trim_matches(is_around);
-            let quoted = written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(written);
-            inner.starts_with('(')
-                || inner.ends_with('$')
-                || inner.contains("$(")
-                || inner.contains("$\\")
-                || quoted.contains('`')
-        })
     }
 
     /// Returns the names that a value refers to.
@@ -183,22 +190,67 @@ pub(super) fn statements(text: &str) -> Statements<'_> {
         start += line.len() + 1;
     }
     let Statements { assignments, mut commands } = reader.found;
-    let parts = parts_of_commands(text, &assignments);
-    let refers = |line: &&str| Assignment::references(line).any(|name| parts.contains(name));
-    if !parts.is_empty() {
-        commands.extend(text.split('\n').filter(refers));
-    }
+    let parts = PartsOfCommands::of(text, &assignments);
+    let is_comment = |line: &str| line.trim_start().starts_with('#');
+    commands.extend(text.split('\n').filter(|line| !is_comment(line) && parts.make_one(line)));
     Statements { assignments, commands }
 }
 
-/// Returns the variables that are a part of a command for a reader that looks for one when it has put in what a value refers to.
-fn parts_of_commands<'a>(text: &'a str, assignments: &[Assignment<'a>]) -> BTreeSet<&'a str> {
-    let referred: BTreeSet<&str> = Assignment::references(text).collect();
-    let referred = assignments.iter().filter(|one| referred.contains(one.name));
-    // Of what is too much to be told apart, every one is.
-    let parts =
-        referred.enumerate().filter(|(count, one)| *count > MOST_REFERRED || one.is_part_of_command());
-    parts.map(|(_, one)| one.name).collect()
+/// Variables that make a command for a reader that looks for one when it has put in what a value refers to.
+#[derive(Default)]
+struct PartsOfCommands<'a> {
+    /// They have one.
+    whole: BTreeSet<&'a str>,
+    /// They begin with a bracket.
+    brackets: BTreeSet<&'a str>,
+    /// They end with a `$`.
+    dollars: BTreeSet<&'a str>,
+}
+
+impl<'a> PartsOfCommands<'a> {
+    fn of(text: &'a str, assignments: &[Assignment<'a>]) -> Self {
+        let referred: BTreeSet<&str> = Assignment::references(text).collect();
+        let referred = assignments.iter().filter(|one| referred.contains(one.name));
+        let mut parts = Self::default();
+        for (count, one) in referred.enumerate() {
+            // Of what is too much to be told apart, every one has one.
+            let written = if count < MOST_REFERRED { one.written() } else { None };
+            let Some(written) = written else {
+                parts.whole.insert(one.name);
+                continue;
+            };
+            let is_around =
+                |letter: char| letter.is_whitespace() || letter == '\\' || QUOTES.contains(&letter);
+            let inner = written.trim_matches(is_around);
+            let quoted = written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(written);
+            if inner.contains("$(") || inner.contains("$\\") || quoted.contains('`') {
+                parts.whole.insert(one.name);
+            }
+            if inner.starts_with('(') {
+                parts.brackets.insert(one.name);
+            }
+            if inner.ends_with('$') {
+                parts.dollars.insert(one.name);
+            }
+        }
+        parts
+    }
+
+    /// Returns whether what a line refers to makes a command there.
+    fn make_one(&self, line: &str) -> bool {
+        let mut end_of_last = None;
+        line.match_indices('$').any(|(at, _)| {
+            let rest = &line[at + 1..];
+            let from = rest.trim_start_matches(['{', '!', '#']);
+            let (name, behind) = from.split_at(from.find(|letter| !is_of_name(letter)).unwrap_or(from.len()));
+            let after = if rest.starts_with('{') { behind_reference(rest) } else { behind };
+            let is_behind = line[..at].ends_with(['$', '\\']) || end_of_last == Some(at);
+            end_of_last = Some(line.len() - after.len());
+            self.whole.contains(name)
+                || self.brackets.contains(name) && is_behind
+                || self.dollars.contains(name) && after.starts_with(['(', '\\', '$', '"', '\''])
+        })
+    }
 }
 
 struct Reader<'a> {
@@ -391,21 +443,38 @@ impl Shell {
 fn has_command(line: &str) -> bool {
     let begins = |rest: &str| rest.trim_start_matches('\\').starts_with('(');
     // What `$` refers to may end in one.
-    let after_reference = |rest: &str| match rest.strip_prefix('{') {
-        Some(braced) => braced.split_once('}').is_some_and(|(_, after)| begins(after)),
-        None => begins(rest.trim_start_matches(is_of_name)),
-    };
+    let after_reference = |rest: &str| begins(behind_reference(rest));
     line.match_indices('$').any(|(at, _)| begins(&line[at + 1..]) || after_reference(&line[at + 1..]))
         || EXPANDED_AGAIN.iter().any(|form| line.contains(form))
+        || is_substituted(line)
         || is_computed(line)
         // A shell joins what a backslash at the end of a line divides.
         || line.trim_end().ends_with("$\\")
         || line.matches('`').count() > 1
 }
 
-/// What has a shell run commands, or expand once more what a variable holds, which may be in single quotes: process substitution, see
-/// bash(1) and zshexpn(1); `${X@P}` and `${!X}` of bash, flags and `${~X}` of zsh; and what both compute.
-const EXPANDED_AGAIN: &[&str] = &["<(", ">(", "==(", "@P}", "${!", "${(", "${~", "$~", "$["];
+/// Returns what follows a reference that begins with this text, behind its `$`; nothing, where its braces do not end soon.
+fn behind_reference(rest: &str) -> &str {
+    let Some(braced) = rest.strip_prefix('{') else { return rest.trim_start_matches(is_of_name) };
+    let near = (LONGEST..LONGEST + 4).find_map(|end| braced.get(..end)).unwrap_or(braced);
+    near.find('}').map_or("", |end| &braced[end + 1..])
+}
+
+/// Returns whether a shell runs a command outside of quotes for its process substitution.
+fn is_substituted(line: &str) -> bool {
+    let mut is_quoted = false;
+    line.char_indices().any(|(at, letter)| {
+        is_quoted ^= letter == '"';
+        !is_quoted && SUBSTITUTED.iter().any(|form| line[at..].starts_with(form))
+    })
+}
+
+/// What has a shell expand once more what a variable holds, which may be in single quotes: `${X@P}` and `${!X}` of bash, flags and `${~X}`
+/// of zsh, and what both compute, see bash(1) and zshexpn(1).
+const EXPANDED_AGAIN: &[&str] = &["@P}", "${!", "${(", "${~", "$~", "$["];
+
+/// How process substitution begins, see bash(1) and zshexpn(1).
+const SUBSTITUTED: &[&str] = &["<(", ">(", "==("];
 
 /// What a shell reads names of variables after, once it has put in others.
 const DECLARING: [&str; 5] = ["export ", "declare ", "typeset ", "readonly ", "local "];

@@ -114,7 +114,8 @@ pub(super) fn is_harmless(kind: VariableKind, value: &str) -> bool {
         }
         VariableKind::Shell => is_program(value, SHELLS, |_| false),
         VariableKind::Compiler => is_program(without_version(value), COMPILERS, |_| false),
-        VariableKind::EnvironmentName | VariableKind::EnvironmentFile => is_switch(value) || is(ENVIRONMENTS),
+        VariableKind::EnvironmentName => is_switch(value) || is(ENVIRONMENTS),
+        VariableKind::EnvironmentFile => is(ENVIRONMENTS),
         VariableKind::NodeOptions => value
             .split(' ')
             .filter(|option| !option.is_empty())
