@@ -222,7 +222,7 @@ fn classify_content(
     }
 }
 
-/// How many paths a transaction of Mercurial may have: each is looked up in the table of protected paths.
+/// How many paths of a transaction of Mercurial are looked up in the table of protected paths. Those of its data are not.
 const MAX_HG_PATHS: usize = 10_000;
 
 /// Classifies what Mercurial or Sapling deletes, writes or cuts off to undo a transaction: each path must be one of its own data in this
@@ -232,16 +232,20 @@ fn classify_hg_paths(content: &[u8], directory: &[&str]) -> Option<Reason> {
     let is_obeyed = |components: &[&str]| {
         table::content_rule(components).is_some_and(|(_, rule)| !matches!(rule, ContentRule::ShownName))
     };
-    let leads_elsewhere = |path: &str| {
+    let mut looked_up = 0;
+    let mut leads_elsewhere = |path: &str| {
         let folded = path.to_ascii_lowercase();
         let components: Vec<&str> = directory.iter().copied().chain(folded.split('/')).collect();
         // A path may be written in more than one way.
         let is_plain = !components.iter().any(|component| matches!(*component, "" | "." | ".."));
-        !path.is_empty() && (!is_plain || is_obeyed(&components))
+        // Of each file it has a directory of data, whose names begin with no dot: thousands in one transaction.
+        let is_of_data =
+            matches!(folded.split('/').next(), Some("data" | "dh" | "meta")) && !folded.contains("/.");
+        looked_up += usize::from(!is_of_data);
+        !path.is_empty() && (!is_plain || !is_of_data && (looked_up > MAX_HG_PATHS || is_obeyed(&components)))
     };
-    let mut paths = text.split(['\0', '\n']).enumerate();
-    let odd = paths.find(|(count, path)| *count == MAX_HG_PATHS || leads_elsewhere(path));
-    odd.map(|(_, path)| Reason::Setting { key: path.to_owned() })
+    let odd = text.split(['\0', '\n']).find(|path| leads_elsewhere(path));
+    odd.map(|path| Reason::Setting { key: path.to_owned() })
 }
 
 /// Returns what of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the

@@ -145,8 +145,9 @@ pub(super) fn classify_modules(content: &[u8]) -> Option<Reason> {
     classify_entries(content, |entry| {
         // Git checks a submodule out at its path, and what it brings along lies there.
         let is_path = entry.is("submodule", "path");
-        left.set(left.get() - usize::from(is_path));
-        let is_obeyed = is_path && (left.get() == 0 || is_protected(&entry.value().to_string_lossy()));
+        let is_too_many = is_path && left.get() == 0;
+        left.set(left.get().saturating_sub(usize::from(is_path)));
+        let is_obeyed = is_path && (is_too_many || is_protected(&entry.value().to_string_lossy()));
         counts(entry, ConfigKind::Repository) || is_obeyed
     })
 }

@@ -290,7 +290,10 @@ struct Names {
 impl Names {
     /// Begins a block, whose first name is whole.
     fn forget(&mut self) {
-        self.before = std::mem::take(&mut self.name);
+        // A block may be empty.
+        if !self.name.is_empty() {
+            self.before = std::mem::take(&mut self.name);
+        }
     }
 
     /// Reads the next name; `None` if it does not come behind the one before.
@@ -454,11 +457,15 @@ mod tests {
         let unsorted = [one.clone(), record(0, "refs/heads/a", "refs/heads/main")].concat();
         let second_block =
             block(b'r', second, &record(0, "refs/heads/a", "refs/heads/main"), &[BLOCK_HEADER]);
+        let empty = block(b'r', second, &[], &[]);
+        let at = second + empty.len();
+        let third_block = block(b'r', at, &record(0, "refs/heads/a", "refs/heads/main"), &[BLOCK_HEADER]);
         for (made, case) in [
             (table(0, &block(b'r', 0, &one, &[begin + 5]), 0), "a name begins in the middle of a record"),
             (table(0, &block(b'r', 0, &record(1, "x", "refs/heads/main"), &[begin]), 0), "no name before"),
             (table(0, &block(b'r', 0, &unsorted, &[begin]), 0), "names in no order"),
             (table(0, &[whole.clone(), second_block].concat(), 0), "blocks in no order"),
+            (table(0, &[whole.clone(), empty, third_block].concat(), 0), "an empty block in between"),
             (table(0, &whole, 40), "an index in the middle of a block"),
             (indexed(40), "an index that leads into the middle of a block"),
             (table(30, &whole, 0), "a block longer than a block"),
