@@ -24,6 +24,8 @@ pub enum Reason {
     NotAFile,
     /// A directory that cannot be searched. Git and shells find a name in it all the same.
     Hidden,
+    /// There was no time to read it, and nobody looks again.
+    Unread,
     /// Larger than what is read of such a file, which is [`MAX_CONTENT`] mostly.
     TooLarge {
         /// Its size in bytes, or how many of them were read.
@@ -159,6 +161,7 @@ impl Reason {
             Self::SetId
             | Self::NotAFile
             | Self::Hidden
+            | Self::Unread
             | Self::TooLarge { .. }
             | Self::Unreadable { .. }
             | Self::AppliesStash
@@ -186,6 +189,7 @@ impl fmt::Display for Reason {
             Self::SetId => f.write_str("it is a set-id file, which runs as its owner"),
             Self::NotAFile => f.write_str("a link or special file stands where a program expects a file"),
             Self::Hidden => f.write_str("it cannot be searched, so it hides what it holds"),
+            Self::Unread => f.write_str("there was no time to read it"),
             Self::TooLarge { bytes } => {
                 write!(f, "its {bytes} bytes are too many to classify")
             }

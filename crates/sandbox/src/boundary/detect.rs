@@ -570,7 +570,7 @@ impl Baseline {
 
 /// Returns whether there was too much to read something.
 fn is_unread(reason: &Reason) -> bool {
-    matches!(reason, Reason::Hidden | Reason::TooLarge { .. })
+    matches!(reason, Reason::Hidden | Reason::Unread | Reason::TooLarge { .. })
 }
 
 /// Returns whether what is watched is the file that it was, with the same content. A file that stays writable may have changed though its

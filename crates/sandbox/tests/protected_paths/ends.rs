@@ -81,7 +81,7 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
         .compare(boundary.root().enter().unwrap(), &boundary.mounts(), over, SearchKind::Last)
         .unwrap();
     let found: Vec<_> = last.findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason)).collect();
-    assert_eq!(found, [(".bashrc", &Reason::Hidden)]);
+    assert_eq!(found, [(".bashrc", &Reason::Unread)]);
     assert_eq!(boundary.paths(&baseline), [".bashrc", "sub/.git/hooks/pre-commit"], "the control");
 }
 

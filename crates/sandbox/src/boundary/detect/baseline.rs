@@ -150,7 +150,10 @@ impl Entry {
 
     /// Returns whether its content was classified: there is an end to what is.
     pub(super) fn was_read(&self) -> bool {
-        !self.known.iter().any(|known| matches!(known.reason, Reason::Hidden | Reason::TooLarge { .. }))
+        !self
+            .known
+            .iter()
+            .any(|known| matches!(known.reason, Reason::Hidden | Reason::Unread | Reason::TooLarge { .. }))
     }
 
     /// Returns whether it may be the file that it was.

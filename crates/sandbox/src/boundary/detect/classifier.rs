@@ -324,7 +324,7 @@ impl Classifier {
     /// Says of what is at a path that nobody has looked at it.
     pub(crate) fn unread(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
         if let Ok(stat) = beneath::stat(root, one.path) {
-            self.unseen(one.path, Reason::Hidden, &stat);
+            self.unseen(one.path, Reason::Unread, &stat);
         }
         std::mem::take(&mut self.verdicts)
     }
@@ -454,8 +454,11 @@ impl Classifier {
         // whatever lies in a directory, and an agent can give that name to its own.
         let is_inert = |name: &OsStr| seen_as.ends_with(".git/hooks") && is_quarantined_in_place(name);
         for (name, _) in entries.into_iter().filter(|(name, _)| !is_inert(name)) {
-            if self.left == 0 || self.reads_no_more() {
+            if self.left == 0 {
                 return self.unseen(path, Reason::Hidden, stat);
+            }
+            if self.reads_no_more() {
+                return self.unseen(path, Reason::Unread, stat);
             }
             if self.is_out_of_time() {
                 return;
