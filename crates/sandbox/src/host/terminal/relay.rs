@@ -32,7 +32,10 @@ const ANSWERING: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// How many times as long as it may take nothing a terminal may take what is left at the end.
-const SLOWEST: u32 = 30;
+const SLOWEST: u32 = 10;
+
+/// How long it may take, twice, before this process is stopped by `SIGTSTP`. The person is waiting.
+const SUSPENDING: Duration = Duration::from_millis(200);
 
 /// Ends a string or another sequence in every terminal.
 const END_OF_SEQUENCE: &[u8] = b"\x18\x1b\\";
@@ -197,8 +200,8 @@ impl Relay {
         match signal {
             Signal::SIGWINCH => self.resize(),
             Signal::SIGTSTP => {
-                self.switch_off();
-                self.write_screen()?;
+                self.drain(Instant::now() + SUSPENDING)?;
+                self.show_end(Instant::now() + SUSPENDING)?;
                 self.restore()?;
                 stop_here()?;
                 self.resume()
@@ -262,6 +265,11 @@ impl Relay {
             self.to_screen = END_OF_SEQUENCE.iter().copied().collect();
         }
         self.switch_off();
+        self.drain(end)
+    }
+
+    /// Shows what waits to be shown, until then at most.
+    fn drain(&mut self, end: Instant) -> io::Result<()> {
         while !self.to_screen.is_empty() {
             let left = end.saturating_duration_since(Instant::now());
             let Some(timeout) = Timespec::try_from(left).ok().filter(|_| !left.is_zero()) else { break };
