@@ -6,9 +6,6 @@ use std::path::Path;
 
 use super::reason::Reason;
 
-/// From which length on git reads no line of attributes, in bytes.
-const MAX_LINE: usize = 2048;
-
 /// Attributes for which git runs no driver, see gitattributes(5), and for which a known tool runs nothing.
 const PLAIN: [&[u8]; 15] = [
     b"binary", b"conflict-marker-size", b"crlf", b"delta", b"encoding", b"eol", b"export-ignore",
@@ -33,11 +30,14 @@ pub(super) fn essence(content: &[u8]) -> Vec<u8> {
 
 /// Lists the lines of attributes that may say which filter git runs on a file, or that it runs none. The path is seen from the directory
 /// that the attributes are of. A pattern that is more than `*` and `?` counts for every file, and so does the definition of a macro.
+///
+/// A line is given with the blanks around it, up to its first NUL: git reads none that is longer than 2047 bytes with them.
 pub fn lines_about_filter<'c>(content: &'c [u8], path: &Path) -> impl Iterator<Item = &'c [u8]> {
     let path = path.as_os_str().as_bytes().to_ascii_lowercase();
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
-    let lines = content.split(|byte| *byte == b'\n').filter(|line| line.len() < MAX_LINE);
-    lines.map(<[u8]>::trim_ascii).filter(move |line| {
+    let lines = content.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == 0).next());
+    lines.filter(move |line| {
+        let line = line.trim_ascii();
         let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
         let (pattern, rest) = line.split_at(end);
         let is_about = |word: &[u8]| !is_about_other(word);
@@ -154,7 +154,13 @@ mod tests {
         ] {
             assert_eq!(is_about(line), 1, "{line}");
         }
-        let long = format!("*.key filter=x{}", " ".repeat(MAX_LINE));
+        let cut = format!("*.key -filter\0{}", "x".repeat(3000));
+        assert_eq!(is_about(&cut), 1);
+        // Git ignores the second one, and so it is another line.
+        let [short, long] = ["", &" ".repeat(3000)].map(|blanks| format!("*.key filter=x{blanks}"));
+        let lines =
+            |text: &'static str| lines_about_filter(text.as_bytes(), Path::new("a.key")).collect::<Vec<_>>();
+        assert_ne!(lines(short.leak()), lines(long.leak()));
         for line in [
             "",
             "# *.key filter=x",
@@ -165,7 +171,6 @@ mod tests {
             "b/*.key filter=x",
             "/Secret.key filter=x",
             "*.png filter=lfs diff=lfs merge=lfs -text",
-            &long,
         ] {
             assert_eq!(is_about(line), 0, "{line}");
         }

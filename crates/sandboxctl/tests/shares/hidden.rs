@@ -553,6 +553,13 @@ fn a_hidden_file_that_may_have_lost_the_filter_that_encrypts_it_is_reported() {
             "s/key",
             "rm s/.gitattributes; echo '[attr]plain -filter' >>.gitattributes; echo '*/key plain' >>.gitattributes",
         ),
+        // Git reads a line up to its first NUL, and attributes from the index where the work tree has none.
+        (".env", "printf '.env -filter\\0%02100d\\n' 0 >>.gitattributes"),
+        (
+            "s/key",
+            "printf 'key -filter\\n' >x; git update-index --add --cacheinfo 100644,$(git hash-object -w x),s/.gitattributes; \
+             git update-index --skip-worktree s/.gitattributes; rm s/.gitattributes x; cp .git/index kept",
+        ),
     ] {
         for (place, what) in places("attributes of a hidden path") {
             let outside = |text: &str| place.outside(&["sh", "-ec", text]).output().unwrap();

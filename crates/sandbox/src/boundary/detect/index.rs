@@ -15,9 +15,9 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use crate::boundary::detect::finding::FindingOrigin;
-use crate::boundary::protect::filters::filter_of;
+use crate::boundary::protect::filters::{AttributesBudget, filter_of};
 use crate::boundary::protect::mounts::Mounts;
-use crate::boundary::protect::path_list::{LinkOut, ListContent, MAX_HIDDEN, PathList, Staged};
+use crate::boundary::protect::path_list::{LinkOut, ListContent, MAX_HIDDEN, PathList, Staged, data_outside};
 use crate::host::beneath;
 use crate::host::stamp::{ContentHash, Stamp};
 
@@ -79,6 +79,7 @@ impl Index {
 
 /// Remembers what the indexes in a boundary hide.
 pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
+    let budget = AttributesBudget::default();
     let remember = |list: &PathList| {
         let hidden = match &list.listed {
             // An index has the one, and a list of conflicts the other.
@@ -109,7 +110,7 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
             .flat_map(|staged| staged.files.iter().map(|(path, _)| (staged.tree.as_path(), path.as_path())));
         let filtered = hidden_files
             .take(MAX_HIDDEN)
-            .filter_map(|(tree, path)| Some((text(path), filter_of(root, &list.git, tree, path)?)));
+            .filter_map(|(tree, path)| Some((text(path), filter_of(root, list, tree, path, &budget)?)));
         let filtered = filtered.collect();
         let mut staged_links: Vec<_> = numbers(&list.staged_links);
         staged_links.truncate(MAX_HIDDEN);
@@ -298,8 +299,8 @@ fn newly_staged(
         protected.map(|(files, example)| Reason::StagesProtected { files, example }),
         links.map(|(files, example)| Reason::StagesLinks { files, example }),
         newly_tracked(root, before, list, &is_since),
-        newly_recorded(root, before, list),
-        newly_filtered(root, before, list),
+        newly_recorded(root, before, list, &is_since),
+        newly_filtered(root, before, list, &is_since),
     ];
     reasons.into_iter().flatten().collect()
 }
@@ -325,37 +326,59 @@ fn newly_tracked(
 /// Says of an index that is gone what it left out: git makes another one of the last commit.
 fn removed(root: BorrowedFd<'_>, before: &Index) -> Option<(PathBuf, Reason, FindingOrigin)> {
     let example = before.left_out.first()?.clone();
-    let is_there = |path: &Path| beneath::stat(root, path);
-    let is_gone =
-        is_there(&before.path).err() == Some(Errno::NOENT) && is_there(before.path.parent()?).is_ok();
+    let (git, name) = (before.path.parent()?, before.path.file_name()?);
+    let data = if git.is_absolute() { data_outside(git) } else { beneath::directory(root, git) }.ok()?;
+    let is_gone = beneath::stat(&data, Path::new(name)).err() == Some(Errno::NOENT);
     let reason = Reason::RecordsHidden { files: before.left_out.len(), example };
     is_gone.then(|| (before.path.clone(), reason, FindingOrigin::Earlier))
 }
 
-/// Says of which hidden files that commits left out they take the content now, unless that is what the index has.
-fn newly_recorded(root: BorrowedFd<'_>, before: Option<&Index>, list: &PathList) -> Option<Reason> {
+/// Says of which hidden files that commits left out they take the content now.
+fn newly_recorded(
+    root: BorrowedFd<'_>,
+    before: Option<&Index>,
+    list: &PathList,
+    is_since: impl Fn(&Path) -> bool,
+) -> Option<Reason> {
     let is_news = |path: &&String| {
-        list.staged_hidden.iter().any(|staged| is_taken(root, list, staged, Path::new(path.as_str())))
+        let path = Path::new(path.as_str());
+        list.staged_hidden.iter().any(|staged| is_taken(root, list, staged, path, &is_since))
     };
     let mut recorded = before?.left_out.iter().filter(is_news).peekable();
     let example = (*recorded.peek()?).clone();
     Some(Reason::RecordsHidden { files: recorded.count(), example })
 }
 
-/// Returns whether a commit of all changes takes the content of a hidden file that lies there: one that the index does not have.
-fn is_taken(root: BorrowedFd<'_>, list: &PathList, staged: &Staged, path: &Path) -> bool {
+/// Returns whether a commit of all changes takes the content of a hidden file, now or once the user writes it: not that of one which the
+/// agent has made, as the index has it.
+fn is_taken(
+    root: BorrowedFd<'_>,
+    list: &PathList,
+    staged: &Staged,
+    path: &Path,
+    is_since: impl Fn(&Path) -> bool,
+) -> bool {
     let Staged { tree, format, files } = staged;
+    let place = tree.join(path);
     let is_left_out = list.left_out.contains(&(tree.clone(), path.to_path_buf()));
     let is_held = |number: &String| files.iter().any(|(held, of)| held == path && of == number);
-    !is_left_out && number_of(root, &tree.join(path), *format).is_some_and(|number| !is_held(&number))
+    let is_new =
+        || !is_since(&place) || number_of(root, &place, *format).is_some_and(|number| !is_held(&number));
+    !is_left_out && beneath::stat(root, &place).is_ok() && is_new()
 }
 
-/// Says of which hidden files attributes say something else than before, unless their content is what the index has.
-fn newly_filtered(root: BorrowedFd<'_>, before: Option<&Index>, list: &PathList) -> Option<Reason> {
+/// Says of which hidden files attributes say something else than before.
+fn newly_filtered(
+    root: BorrowedFd<'_>,
+    before: Option<&Index>,
+    list: &PathList,
+    is_since: impl Fn(&Path) -> bool,
+) -> Option<Reason> {
+    let budget = AttributesBudget::default();
     let is_exposed = |path: &Path, filter: &str| {
         list.staged_hidden.iter().any(|staged| {
-            filter_of(root, &list.git, &staged.tree, path).as_deref() != Some(filter)
-                && is_taken(root, list, staged, path)
+            filter_of(root, list, &staged.tree, path, &budget).as_deref() != Some(filter)
+                && is_taken(root, list, staged, path, &is_since)
         })
     };
     let is_news = |(path, filter): &&(String, String)| is_exposed(Path::new(path), filter);

@@ -39,6 +39,9 @@ const MAX_REFERENCE_LENGTH: u64 = 4096;
 /// How many hidden paths of one index are kept. A sparse checkout hides more, and is not compared.
 pub(crate) const MAX_HIDDEN: usize = 1000;
 
+/// The attributes of git in a directory of a work tree.
+pub(crate) const ATTRIBUTES: &str = ".gitattributes";
+
 /// A file that says what git writes or shows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PathList {
@@ -55,6 +58,8 @@ pub struct PathList {
     pub(crate) staged: Vec<Staged>,
     /// Of an index, the same for paths that are hidden inside: a commit would record what lies there.
     pub(crate) staged_hidden: Vec<Staged>,
+    /// Of an index, what it has for the attributes above files that are hidden inside.
+    pub(crate) attributes: Vec<Staged>,
     /// Of an index, the files that are hidden inside and that commits leave out because of a bit, with their work trees.
     pub(crate) left_out: BTreeSet<(PathBuf, PathBuf)>,
     /// Of an index, the links that are at no protected path.
@@ -200,7 +205,7 @@ impl PathList {
             }
         };
         let content_hash = is_read.then(|| ContentHash::of(&file, kind.longest())).flatten();
-        let (linked, trees, links_out, left_out) = Default::default();
+        let (linked, trees, links_out, left_out, attributes) = Default::default();
         let (staged, staged_hidden, staged_links) = Default::default();
         Some(Self {
             path,
@@ -210,6 +215,7 @@ impl PathList {
             trees,
             staged,
             staged_hidden,
+            attributes,
             left_out,
             staged_links,
             links_out,
@@ -257,13 +263,27 @@ impl PathList {
         let Some(content) = self.content(&data) else { return };
         for Staged { tree, format, .. } in &self.staged {
             let is_hidden = |path: &Path, _| hidden.cover(&tree.join(path));
-            let files = self.held(&data, &content, *format, is_hidden);
-            let staged = files.map(|files| Staged { tree: tree.clone(), format: *format, files });
-            self.staged_hidden.extend(staged);
+            let Some(files) = self.held(&data, &content, *format, is_hidden) else { continue };
+            let above: BTreeSet<PathBuf> = files
+                .iter()
+                .flat_map(|(path, _)| path.ancestors().skip(1))
+                .map(|directory| directory.join(ATTRIBUTES))
+                .collect();
+            let attributes = self.held(&data, &content, *format, |path, _| above.contains(path));
+            let staged = |files| Staged { tree: tree.clone(), format: *format, files };
+            self.attributes.push(staged(attributes.unwrap_or_default()));
+            self.staged_hidden.push(staged(files));
             let shared = |name: &str| self.beside(&data, &self.path.with_file_name(name));
             let left_out = index::left_out(&content, *format, |path| hidden.cover(&tree.join(path)), shared);
             self.left_out.extend(left_out.unwrap_or_default().into_iter().map(|path| (tree.clone(), path)));
         }
+    }
+
+    /// Returns what an index has for attributes in a work tree, as far as files that are hidden inside are below.
+    pub(crate) fn attributes_at(&self, tree: &Path, path: &Path) -> Option<&str> {
+        let of_tree = self.attributes.iter().filter(|staged| staged.tree == tree);
+        let mut files = of_tree.flat_map(|staged| &staged.files);
+        files.find(|(attributes, _)| attributes == path).map(|(_, number)| number.as_str())
     }
 
     /// Reads what it holds for protected paths of a work tree, if it is an index. `root` is the boundary, `data` the directory of git's
