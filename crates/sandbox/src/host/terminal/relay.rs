@@ -530,14 +530,14 @@ mod tests {
 
     #[test]
     fn a_large_picture_at_the_end_is_shown_whole() {
-        let seen = shown_at_the_end(Duration::from_micros(200), Duration::from_millis(600));
+        let seen = shown_at_the_end(Duration::from_micros(200), Duration::from_secs(5));
         let expected = [b"\x1b[?1003h", picture().as_slice(), b"\x1b[?1003l"].concat();
         assert!(seen == expected, "{} of {}", seen.len(), expected.len());
     }
 
     #[test]
     fn what_a_slow_terminal_has_not_got_at_the_end_is_over_and_modes_are_switched_off() {
-        let seen = shown_at_the_end(Duration::from_millis(5), Duration::from_millis(100));
+        let seen = shown_at_the_end(Duration::from_millis(5), Duration::from_millis(400));
         assert!(seen.len() < picture().len(), "the control");
         assert!(seen.ends_with(b"~\x18\x1b\\\x1b[?1003l"), "{}", seen[seen.len() - 20..].escape_ascii());
     }
