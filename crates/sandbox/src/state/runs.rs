@@ -5,13 +5,14 @@
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use policy::plan::{FileId, Protect};
-use rustix::fs::CWD;
+use rustix::fs::{CWD, FlockOperation};
 
 use crate::host::acting::ActingAs;
 use crate::host::follow;
@@ -102,6 +103,21 @@ impl Kept<'_> {
     /// Returns what says that the run lives, if it has a record: whoever has a copy of it lets it live on.
     pub(crate) fn lock(&self) -> Option<BorrowedFd<'_>> {
         self.lock.as_ref().map(AsFd::as_fd)
+    }
+}
+
+/// A process that clears up after a run.
+pub(crate) struct Clearing<'a> {
+    runs: &'a Runs,
+    /// The file that says so, locked as long as the process runs, and its name.
+    noted: Option<(String, File)>,
+}
+
+impl Drop for Clearing<'_> {
+    fn drop(&mut self) {
+        if let Some((name, _)) = self.noted.as_ref().filter(|_| !std::thread::panicking()) {
+            let _ = self.runs.0.remove(name);
+        }
     }
 }
 
@@ -203,26 +219,28 @@ impl Runs {
         Ok(())
     }
 
-    /// Notes that it begins to clear up after a run. A record after which that has ended the process several times is set aside, like one that
-    /// cannot be read: else every later command would end in the same way.
-    pub(crate) fn begin_clearing(&self, id: &RunId) -> Option<UnreadRecord> {
+    /// Notes that this process begins to clear up after a run, until the guard is dropped. A record after which that has ended processes
+    /// several times is set aside, like one that cannot be read: else every later command would end in the same way.
+    ///
+    /// Several commands may clear up at once. What one does that still runs counts for nothing.
+    pub(crate) fn begin_clearing(&self, id: &RunId) -> Result<Clearing<'_>, UnreadRecord> {
         let attempts = attempts_name(id);
-        let made = self.0.read(&attempts).ok().flatten().map_or(0, |made| made.len());
-        if made >= MAX_ATTEMPTS {
+        let nothing = Clearing { runs: self, noted: None };
+        // Where there is no room for that, it is cleared up all the same.
+        let Ok(mut file) = self.0.open_or_make_to_change(&attempts) else { return Ok(nothing) };
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(nothing);
+        }
+        let mut made = Vec::new();
+        if file.read_to_end(&mut made).is_ok_and(|_| made.len() >= MAX_ATTEMPTS) {
             // One that stays does no harm.
             let _ = self.0.remove(&attempts);
             let text = self.0.read(&file_name(id)).ok().flatten().unwrap_or_default();
             let reason = "clearing up after it has ended the process several times";
-            return Some(self.set_unread_aside(&file_name(id), &text, reason.into()));
+            return Err(self.set_unread_aside(&file_name(id), &text, reason.into()));
         }
-        // Where there is no room for that, it is cleared up all the same.
-        let _ = self.0.write(&attempts, &vec![b'.'; made + 1]);
-        None
-    }
-
-    /// Notes that clearing up after a run has come to its end.
-    pub(crate) fn end_clearing(&self, id: &RunId) {
-        let _ = self.0.remove(&attempts_name(id));
+        let _ = file.write_all(b".");
+        Ok(Clearing { runs: self, noted: Some((attempts, file)) })
     }
 
     /// Moves a record that cannot be read to where it is not taken for one.
@@ -454,14 +472,20 @@ mod tests {
         let runs = runs(&top);
         let record = record(dead_client());
         left(&runs, &record);
-        // It comes to its end in between, which counts as none.
-        assert!(runs.begin_clearing(&record.id).is_none());
-        runs.end_clearing(&record.id);
+        // Neither what comes to its end counts, nor what others do meanwhile.
+        for _ in 0..=MAX_ATTEMPTS {
+            let first = runs.begin_clearing(&record.id).ok();
+            let meanwhile: Vec<_> =
+                (0..=MAX_ATTEMPTS).map(|_| runs.begin_clearing(&record.id).ok()).collect();
+            assert!(first.is_some() && meanwhile.iter().all(Option::is_some));
+        }
         for _ in 0..MAX_ATTEMPTS {
-            assert!(runs.begin_clearing(&record.id).is_none());
+            // The lock goes with the process, and the file stays.
+            let mut clearing = runs.begin_clearing(&record.id).ok().unwrap();
+            assert!(clearing.noted.take().is_some());
             assert_eq!(runs.sweep().unwrap().dead, std::slice::from_ref(&record));
         }
-        let unread = runs.begin_clearing(&record.id).unwrap();
+        let unread = runs.begin_clearing(&record.id).err().unwrap();
         assert_eq!(unread.hosts, record.boundaries.iter().map(|one| one.host.clone()).collect::<Vec<_>>());
         let swept = runs.sweep().unwrap();
         assert_eq!((swept.dead.len(), swept.unread.len()), (0, 1), "{swept:?}");

@@ -97,10 +97,13 @@ pub(crate) fn sweep(
     }
     for record in swept.dead {
         let is_gone = record.placed.as_ref().is_none_or(|placed| remove(placed, &record.id));
-        if let Some(unread) = runs.begin_clearing(&record.id) {
-            all_left.push(left_unread(unread, notice));
-            continue;
-        }
+        let clearing = match runs.begin_clearing(&record.id) {
+            Ok(clearing) => clearing,
+            Err(unread) => {
+                all_left.push(left_unread(unread, notice));
+                continue;
+            }
+        };
         // Under sudo a record is the user's, who may write anything into it.
         let acting = ActingAs::user(runs.owner())
             .map_err(|source| ProcessError { what: "the rights of the owner", source })?;
@@ -132,7 +135,7 @@ pub(crate) fn sweep(
             not_moved = remaining.len(),
             "cleared up after a run whose client has ended"
         );
-        runs.end_clearing(&record.id);
+        drop(clearing);
         if is_gone && remaining.is_empty() {
             runs.forget(&record.id)?;
         } else if is_gone || record.boundaries != remaining {
