@@ -5,7 +5,9 @@
 //! counts as malformed if these ways could find different names. Git writes none such.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::classify::repository::{self, ObeyedReference};
@@ -356,8 +358,7 @@ fn number_of_3(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 fn path(name: &[u8]) -> &Path {
-    use std::os::unix::ffi::OsStrExt;
-    Path::new(std::ffi::OsStr::from_bytes(name))
+    Path::new(OsStr::from_bytes(name))
 }
 
 #[cfg(test)]

@@ -192,18 +192,18 @@ pub(super) fn statements(text: &str) -> Statements<'_> {
     let Statements { assignments, mut commands } = reader.found;
     let parts = PartsOfCommands::of(text, &assignments);
     let is_comment = |line: &str| line.trim_start().starts_with('#');
-    commands.extend(text.split('\n').filter(|line| !is_comment(line) && parts.make_one(line)));
+    commands.extend(text.split('\n').filter(|line| !is_comment(line) && parts.make_command(line)));
     Statements { assignments, commands }
 }
 
 /// Variables that make a command for a reader that looks for one when it has put in what a value refers to.
 #[derive(Default)]
 struct PartsOfCommands<'a> {
-    /// They have one.
+    /// Their values hold a command, which may be in single quotes.
     whole: BTreeSet<&'a str>,
-    /// They begin with a bracket.
+    /// Their values begin with a bracket.
     brackets: BTreeSet<&'a str>,
-    /// They end with a `$`.
+    /// Their values end with a `$`.
     dollars: BTreeSet<&'a str>,
 }
 
@@ -213,7 +213,7 @@ impl<'a> PartsOfCommands<'a> {
         let referred = assignments.iter().filter(|one| referred.contains(one.name));
         let mut parts = Self::default();
         for (count, one) in referred.enumerate() {
-            // Of what is too much to be told apart, every one has one.
+            // Of more than can be told apart, each counts as holding a command.
             let written = if count < MOST_REFERRED { one.written() } else { None };
             let Some(written) = written else {
                 parts.whole.insert(one.name);
@@ -237,7 +237,7 @@ impl<'a> PartsOfCommands<'a> {
     }
 
     /// Returns whether what a line refers to makes a command there.
-    fn make_one(&self, line: &str) -> bool {
+    fn make_command(&self, line: &str) -> bool {
         let mut end_of_last = None;
         line.match_indices('$').any(|(at, _)| {
             let rest = &line[at + 1..];
@@ -479,8 +479,8 @@ const SUBSTITUTED: &[&str] = &["<(", ">(", "==("];
 /// What a shell reads names of variables after, once it has put in others.
 const DECLARING: [&str; 5] = ["export ", "declare ", "typeset ", "readonly ", "local "];
 
-/// Returns whether a shell computes the name of a variable in a line, or a number, in which it expands what variables hold: an index (`a[X]=1`), or where a part of
-/// a value begins (`${Y:X}`).
+/// Returns whether a shell computes the name of a variable in a line, or a number, in which it expands what variables hold: an index
+/// (`a[X]=1`), or where a part of a value begins (`${Y:X}`).
 fn is_computed(line: &str) -> bool {
     let begins_part =
         |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_alphabetic() || "_ (".contains(letter));
