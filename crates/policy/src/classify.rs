@@ -30,6 +30,7 @@ mod git;
 mod hook;
 mod idea;
 pub mod index;
+mod json;
 pub mod layout;
 mod less;
 mod operation;

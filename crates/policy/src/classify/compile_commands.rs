@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::compile_options::{self, Argument, shown};
+use super::json::{Comments, plain_json};
 use super::reason::Reason;
-use super::settings::{Comments, plain_json};
 use crate::protect::table::content::FileFormat;
 
 /// The most that is read of one: those of compilers and kernels have some megabytes.
