@@ -119,7 +119,8 @@ fn a_server_that_ends_while_it_makes_a_sandbox_leaves_nothing() {
         client.request("tools/call", json!({ "name": "shell", "arguments": { "command": "true" } }));
         thread::sleep(Duration::from_millis(delay));
         kill_process(Pid::from_child(&client.server), Signal::TERM).unwrap();
-        assert!(ended(&mut client.server).success());
+        let status = ended(&mut client.server);
+        assert!(status.success(), "after {delay} ms: {status}");
         assert_eq!(listed(&place), json!([]), "after {delay} ms");
     }
 }
