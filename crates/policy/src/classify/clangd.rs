@@ -13,20 +13,20 @@ use super::value::is_unclear;
 use super::yaml::{Position, has_tag_or_anchor};
 use crate::protect::table::content::FileFormat;
 
-/// Keys of which no value has clangd load, run or write something, see "Configuration" of clangd.
-const HARMLESS: [&str; 45] = [
-    "AllScopes", "AnalyzeAngledIncludes", "AngledHeaders", "ArgumentLists", "Background", "BlockEnd",
-    "BuiltinHeaders", "CheckOptions", "ClangTidy", "CodePatterns", "CommentFormat", "CompileFlags",
-    "Completion", "DeducedTypes", "DefaultArguments", "Designators", "Diagnostics", "DisabledKinds",
-    "DisabledModifiers", "Documentation", "Enabled", "FastCheckFilter", "FullyQualifiedNamespaces",
-    "HeaderInsertion", "Hover", "If", "IgnoreHeader", "Includes", "Index", "InlayHints",
-    "MacroContentsLimit", "MacroFilter", "MissingIncludes", "ParameterNames", "PathExclude", "PathMatch",
-    "QuotedHeaders", "Remove", "SemanticTokens", "ShowAKA", "StandardLibrary", "Style", "Suppress",
-    "TypeNameLimit", "UnusedIncludes",
-];
+mod words;
 
-/// What ends a word.
-const SEPARATORS: [char; 9] = [',', ' ', '\t', '"', '\'', '[', ']', '{', '}'];
+use self::words::{Commas, Word, words};
+
+/// Keys of which no value has clangd load, run or write something, see "Configuration" of clangd.
+const HARMLESS: [&str; 44] = [
+    "AllScopes", "AnalyzeAngledIncludes", "AngledHeaders", "ArgumentLists", "Background", "BlockEnd",
+    "BuiltinHeaders", "ClangTidy", "CodePatterns", "CommentFormat", "CompileFlags", "Completion",
+    "DeducedTypes", "DefaultArguments", "Designators", "Diagnostics", "DisabledKinds", "DisabledModifiers",
+    "Documentation", "Enabled", "FastCheckFilter", "FullyQualifiedNamespaces", "HeaderInsertion", "Hover",
+    "If", "IgnoreHeader", "Includes", "Index", "InlayHints", "MacroContentsLimit", "MacroFilter",
+    "MissingIncludes", "ParameterNames", "PathExclude", "PathMatch", "QuotedHeaders", "Remove",
+    "SemanticTokens", "ShowAKA", "StandardLibrary", "Style", "Suppress", "TypeNameLimit", "UnusedIncludes",
+];
 
 /// Where else clangd may be told to look for a `compile_commands.json`: there it is classified.
 const DATABASES: [&str; 9] =
@@ -39,6 +39,8 @@ enum Place {
     Compiler,
     Database,
     Index,
+    /// Options of checks of clang-tidy.
+    Checks,
     /// A key of which no value counts.
     Elsewhere,
     /// A key that no list knows.
@@ -100,10 +102,8 @@ fn read(content: &[u8], shared: &[PathBuf]) -> Option<Vec<String>> {
         return None;
     }
     // An option with commas is one in a list of lines, and several in brackets.
-    let readings = [&SEPARATORS[..], &SEPARATORS[1..]].map(|separators| {
-        let words = lines.iter().flat_map(|line| line.split(separators));
-        of_words(words.map(|word| word.trim_matches(',')).filter(|word| !word.is_empty()), shared)
-    });
+    let readings =
+        [Commas::Everywhere, Commas::InBrackets].map(|commas| Some(of_words(words(&lines, commas)?, shared)));
     let found: Option<Vec<BTreeSet<String>>> = readings.into_iter().collect();
     Some(found?.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect())
 }
@@ -148,45 +148,44 @@ fn begins_text(line: &str) -> bool {
     line.split(' ').rfind(|word| !word.is_empty()).is_some_and(|word| word.starts_with(['|', '>']))
 }
 
-/// Lists what counts of the words of settings; `None` where a key is written in an unusual way.
-fn of_words<'a>(words: impl Iterator<Item = &'a str>, shared: &[PathBuf]) -> Option<BTreeSet<String>> {
+/// Lists what counts of the words of settings.
+fn of_words(words: Vec<Word<'_>>, shared: &[PathBuf]) -> BTreeSet<String> {
     let mut place = Place::Elsewhere;
     let (mut found, mut options) = (BTreeSet::new(), Vec::new());
-    for word in words.filter(|word| !matches!(*word, "-" | "---" | "...")) {
-        if word.starts_with(':') || word == "?" {
-            return None;
-        }
-        if let Some(key) = word.strip_suffix(':') {
-            place = Place::of(key);
-            if matches!(place, Place::Unknown) {
-                found.insert(key.to_owned());
+    for word in words {
+        match (word, place) {
+            (Word::Key(key), _) => {
+                place = Place::of(key, place);
+                if matches!(place, Place::Unknown) {
+                    found.insert(key.to_owned());
+                }
             }
-            continue;
-        }
-        match place {
-            Place::Options => options.push(word),
-            Place::Compiler => found.extend(counting(compilers(&[word]), shared)),
-            Place::Database if !DATABASES.contains(&word) => {
+            (Word::Part(word), Place::Options) => options.push(word),
+            (Word::Part(word), Place::Compiler) => found.extend(counting(compilers(&[word]), shared)),
+            (Word::Part(word), Place::Database) if !DATABASES.contains(&word) => {
                 found.insert(format!("CompilationDatabase: {word}"));
             }
-            Place::Index if word != "None" => {
+            (Word::Part(word), Place::Index) if word != "None" => {
                 found.insert(format!("External: {word}"));
             }
-            _ => {}
+            (Word::Part(_), _) => {}
         }
     }
     found.extend(counting(of_options(&options), shared));
-    Some(found)
+    found
 }
 
 impl Place {
-    fn of(key: &str) -> Self {
+    /// Returns the place of what belongs to a key that follows this place.
+    fn of(key: &str, above: Self) -> Self {
         match key {
             "Add" => Self::Options,
             "Compiler" => Self::Compiler,
             "CompilationDatabase" => Self::Database,
             "External" => Self::Index,
-            _ if HARMLESS.contains(&key) || is_of_check(key) => Self::Elsewhere,
+            "CheckOptions" => Self::Checks,
+            _ if HARMLESS.contains(&key) => Self::Elsewhere,
+            _ if matches!(above, Self::Checks) && is_of_check(key) => Self::Checks,
             _ => Self::Unknown,
         }
     }
@@ -238,6 +237,15 @@ mod tests {
             "CompileFlags:\n  Add : [-fplugin=p.so]\n",
             "CompileFlags: {\"Add\":[-fplugin=p.so], \"Remove\":\"x\"}\n",
             "CompileFlags:\n  Add: [x]\r  Compiler: y\n",
+            "CompileFlags:\n  Add: [\"-DX=a:\", -Xclang, -fplugin=p.so]\n",
+            "CompileFlags:\n  Add: ['Remove: ', -fplugin=p.so]\n",
+            "CompileFlags:\n  Add: [Remove: x, -fplugin=p.so]\n",
+            "CompileFlags:\n  Add: [{Remove: x}, -fplugin=p.so]\n",
+            "CompileFlags:\n  Add:\n  - Suppress: x\n  - -fplugin=p.so\n",
+            "CompileFlags:\n  Add:\n    -\n      Remove: x\n    - -fplugin=p.so\n",
+            "CompileFlags:\n  Add: -fplugin=a:,b.so\n",
+            "CompileFlags:\n  Add:\n    -DX:,\n    -fplugin=p.so\n",
+            "CompileFlags:\n  Add: -Wall\n   Remove: x\n   -fplugin=p.so\n",
         ] {
             assert!(classify(text.as_bytes(), &[]).is_some(), "{text}");
         }

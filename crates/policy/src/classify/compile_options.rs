@@ -20,7 +20,7 @@ const WRAPPER: &str = "-wrapper";
 
 /// What has one write to a file that the value names, or into a directory. A value without a slash is enough: the file says in which
 /// directory a compiler is started.
-const WRITING: [&str; 40] = [
+const WRITING: [&str; 41] = [
     "--serialize-diagnostics", "--symbol-graph-dir", "--time", "--write-", "-MJ", "-analyze:", "-aux-info",
     "-coverage-", "-dependency-dot", "-dependency-file", "-diagnostic-", "-dumpbase", "-dumpdir",
     "-fcodegen-data-generate=", "-fdeps-file", "-fdiagnostics-add-output", "-fdiagnostics-set-output",
@@ -29,6 +29,7 @@ const WRITING: [&str; 40] = [
     "-gen-cdb-fragment-path", "-gen-reproducer", "-header-include-file", "-index-store-path",
     "-index-unit-output-path", "-module-dependency-dir", "-opt-record", "-opt-report-file",
     "-qopt-report-file", "-serialize-diagnostics", "-sourceDependencies", "-split-dwarf-", "-stats-file",
+    "-time=",
 ];
 
 /// The same as compilers for Windows write it.
@@ -205,15 +206,31 @@ fn names_target(word: &str) -> bool {
 
 /// Returns whether an argument, with the next one, has a compiler load or run something, or write where it says.
 fn loads_or_writes(word: &str, next: &str) -> bool {
-    let mut prefixes = LOADING.iter().chain(&WRITING).chain(&WRITING_OF_WINDOWS).chain([&WRAPPER]);
     let has_value_but = |option, is_harmless: fn(&str) -> bool| {
         value(option, word, next).is_some_and(|value| !is_harmless(value))
     };
-    prefixes.any(|option| word.starts_with(option))
+    // GCC takes `--plugin=` for `-fplugin=`, see `option_map` in its source.
+    let of_gcc = word.strip_prefix("--").map(|option| format!("-f{option}"));
+    is_known(word)
+        || of_gcc.is_some_and(|word| {
+            is_known(&word) || word.split_once('=').is_some_and(|(_, value)| has_options(value))
+        })
         || SPECS.iter().any(|option| has_value_but(option, |name| KNOWN_SPECS.contains(&name)))
         || has_value_but(CRASHES.0, |directory| directory.ends_with(CRASHES.1))
         || has_value_but("-MF", is_of_dependencies)
         || word.strip_prefix("-f").and_then(|option| option.split_once('=')).is_some_and(writes)
+}
+
+/// Returns whether an argument is known to load or run something, or to write where it says, whatever comes next.
+fn is_known(word: &str) -> bool {
+    let mut prefixes = LOADING.iter().chain(&WRITING).chain(&WRITING_OF_WINDOWS).chain([&WRAPPER]);
+    prefixes.any(|option| word.starts_with(option))
+}
+
+/// Returns whether the value of an option holds options. GCC compiles once more with those of `-fcompare-debug`, and hands over those of
+/// `-foffload-options`.
+fn has_options(value: &str) -> bool {
+    value.split([' ', '\t', '=']).any(|word| word.starts_with(['-', '@']))
 }
 
 /// Returns whether a build names a file of dependencies so.
@@ -236,12 +253,12 @@ fn value<'a>(option: &str, word: &'a str, next: &'a str) -> Option<&'a str> {
     Some(if rest.is_empty() { next } else { rest.strip_prefix('=').unwrap_or(rest) })
 }
 
-/// Returns whether the value of an option that begins with `-f` may be a file that is written, or a program.
+/// Returns whether the value of an option that begins with `-f` may be a file that is written, a program, or more options.
 fn writes((name, value): (&str, &str)) -> bool {
     if name == "module-mapper" {
         return !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/+-".contains(&byte));
     }
-    value.contains('/') && !WITH_PATHS.contains(&name) && !CRASHES.0.ends_with(name)
+    has_options(value) || value.contains('/') && !WITH_PATHS.contains(&name) && !CRASHES.0.ends_with(name)
 }
 
 /// A part of a compiler that an option hands arguments over to.
@@ -501,6 +518,14 @@ mod tests {
             "/sourceDependencies x",
             "-analyze:plugin x",
             "-split-dwarf-output x",
+            "-time=x",
+            "--plugin=p.so",
+            "--opt-info-all=x",
+            "--dump-tree-all=x",
+            "-fcompare-debug=-iplugindir=x",
+            "--compare-debug=-iplugindir=x",
+            "-foffload-options=nvptx-none=-of-tomorrow",
+            "-foffload=-of-tomorrow",
         ] {
             assert!(found(options), "{options}");
         }
@@ -509,6 +534,7 @@ mod tests {
     #[test]
     fn options_of_ordinary_builds_pass() {
         for options in [
+            "--sysroot=/opt/sdk --target=arm-none-eabi --std=c11 --param=ssp-buffer-size=4 --coverage -fcompare-debug",
             // CMake, with headers that are compiled before.
             "-Winvalid-pch -Xclang -include-pch -Xclang /w/build/cmake_pch.hxx.pch -Xclang -include -Xclang /w/build/cmake_pch.hxx",
             "-Winvalid-pch -fpch-instantiate-templates -Xclang -emit-pch -Xclang -include -Xclang /w/cmake_pch.hxx -x c++-header",
