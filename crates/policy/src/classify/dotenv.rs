@@ -48,10 +48,29 @@ pub(super) fn parts(content: &[u8]) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Returns whether readers differ about every word of a file: shells leave NUL out, and others do not; what ends a line for some is white
-/// space for others, or a letter (`str.splitlines` and `str.strip` of Python, `String.prototype.trim` of JavaScript).
+/// space for others, or a letter (`str.splitlines` and `str.strip` of Python, `String.prototype.trim` of JavaScript); and white space that is
+/// not of ASCII is letters to shells and to Ruby, where it is beside anything but words.
 fn is_unreadable(content: &[u8]) -> bool {
     let text = String::from_utf8_lossy(content);
-    text.contains(|letter: char| letter != '\r' && is_unclear(letter))
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let is_of_text = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_alphanumeric() || ".,!?%€«»–—".contains(letter))
+    };
+    let mut before = None;
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let is_apart = is_other_space(letter) && !(is_of_text(before) && is_of_text(letters.peek().copied()));
+        if is_apart || letter != '\r' && is_unclear(letter) {
+            return true;
+        }
+        before = Some(letter);
+    }
+    false
+}
+
+/// Returns whether some readers take a letter that is not of ASCII for white space.
+fn is_other_space(letter: char) -> bool {
+    !letter.is_ascii() && (letter.is_whitespace() || matches!(letter, '\u{feff}' | '\u{180e}' | '\u{200b}'))
 }
 
 fn parts_of(Reading { text, commands }: &Reading) -> Vec<(String, Vec<u8>)> {

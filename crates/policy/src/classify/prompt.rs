@@ -9,6 +9,12 @@ use crate::protect::table::harmless::PROMPT;
 /// and a backtick.
 const MARKS: [&str; 7] = ["!`", "```!", "!{", "!$", "@{", "@$", "// turbo"];
 
+/// Keys by which a prompt has an agent run something, which do not pass in what follows the header either: a reader may end that elsewhere.
+const KEYS: [&str; 5] = ["hooks", "allowed-tools", "mcpServers", "mcp-servers", "mcp_servers"];
+
+/// What begins a header. To npm's `front-matter` a line that begins it need only have it somewhere.
+const DELIMITERS: [&str; 2] = ["---", "= yaml ="];
+
 /// Classifies a prompt: each key of its header must be harmless, and nothing may run while it is read.
 pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     // Some agents read UTF-16, too.
@@ -23,21 +29,30 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     // Python takes more control characters for blanks than others do.
     let is_blank = |letter: char| letter == '\u{feff}' || letter.is_whitespace() || letter.is_control();
     let text = text.trim_start_matches(is_blank);
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Yaml });
     if let Some(after) = text.strip_prefix("---") {
-        let Some(header) = header(after) else {
-            return Some(Reason::Unreadable { format: FileFormat::Yaml });
-        };
+        let Some(header) = header(after) else { return unreadable };
         if let Some(reason) = settings::classify(header.as_bytes(), FileFormat::Yaml, PROMPT) {
             return Some(reason);
         }
         if has_table_of_tools(header) {
             return setting("tools");
         }
+    } else if DELIMITERS.into_iter().any(|mark| text[..first_line(text)].contains(mark)) {
+        return unreadable;
     }
-    ["hooks:", "allowed-tools:", "mcpServers:"]
-        .into_iter()
-        .find(|mark| text.contains(mark))
-        .and_then(|mark| setting(mark.trim_end_matches(':')))
+    KEYS.into_iter().find(|key| has_key(text, key)).and_then(setting)
+}
+
+/// Returns how long the first line of a text is.
+fn first_line(text: &str) -> usize {
+    text.find('\n').unwrap_or(text.len())
+}
+
+/// Returns whether a text has a key of this name, also one in quotes.
+fn has_key(text: &str, key: &str) -> bool {
+    let mut after = text.split(key).skip(1);
+    after.any(|after| after.trim_start_matches(['"', '\'', ' ', '\t']).starts_with(':'))
 }
 
 /// Returns a text as it is where all arguments are empty: without `$1`, `$NAME`, `$NAME[0]` and `${NAME}`. Agents differ about where one
@@ -72,13 +87,13 @@ fn has_table_of_tools(header: &str) -> bool {
 }
 
 /// Returns the header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers disagree:
-/// some take what follows on that line for a language and run it, some end the header at a line that only begins with `---`, and to some
-/// one with spaces after it is none, so that the header goes on to the next.
+/// some take what follows on that line for a language and run it, some end the header at a line that only begins with `---`, to some one with
+/// spaces after it is none, so that the header goes on to the next, and to some neither is one that follows the first at once.
 fn header(after: &str) -> Option<&str> {
-    let first_line = |text: &str| text.split('\n').next().map_or(0, str::len);
     let is_blank = |line: &str| line.trim_matches([' ', '\t', '\r']).is_empty();
     let (header, rest) = after.split_once("\n---").unwrap_or((after, ""));
     let (begin, end) = (&header[..first_line(header)], &rest[..first_line(rest)]);
     let is_end = matches!(end, "" | "\r") || is_blank(end) && !rest.contains("\n---");
-    (is_blank(begin) && is_end).then_some(header)
+    let has_lines = header.contains('\n') || header.len() == after.len();
+    (is_blank(begin) && is_end && has_lines).then_some(header)
 }

@@ -233,6 +233,14 @@ fn what_runs_while_a_prompt_is_read_is_found() {
         "---\nname: !!js/function evil\n---\n",
         "---\ntags:\n- !python/object/apply:os.system [evil]\n---\n",
         "---\nname: a\nallowed-tools: Bash\n---\n",
+        // To some readers, a header needs a line.
+        "---\n---\nname: a\nother: x\n---\n",
+        "---\r\n---\r\nname: a\r\n---\r\n",
+        // To others, the first line need only hold a delimiter.
+        "x---\n---\nname: a\n---\n",
+        "= yaml =\nname: a\n= yaml =\n",
+        "Text\n\"mcpServers\" : {}\n",
+        "Text\nmcp_servers:\n",
     ] {
         assert!(file(path, content).is_some(), "{content:?}");
     }
@@ -240,6 +248,9 @@ fn what_runs_while_a_prompt_is_read_is_found() {
         "---\nname: a\ndescription: Says hello!\ntools: Read, Grep\nmodel: opus\ncolor: blue\n---\n\nText\n\n---\n\nMore\n",
         "---\r\nname: a\r\n---\r\nText",
         "---  \nname: a\n---  \n",
+        "---\n\n---\nText\n",
+        "---\nname: a\n",
+        "How mcpServers and hooks are set up\n",
         "Text\n\n---\n\n```sh\necho hello!\n```\n",
         "---\ndescription: b\nmode: subagent\ntemperature: 0.1\n---\n",
         "Write `$1` for $ARGUMENTS: it costs $5!\n\n```sh\necho \"$HOME\"! ${x}\n```\n",

@@ -111,12 +111,26 @@ fn a_name_that_only_some_readers_see_is_found() {
         "X=1\rNODE_OPTIONS=\u{b}--require=./e.js",
         "X=1\u{85}NODE_OPTIONS=--require=./e.js",
         "X=1\u{2028}NODE_OPTIONS=x",
+        // White space to some, letters to Ruby and to shells.
+        "A='$(id)'\u{a0}",
+        "A=\u{3000}'$(id)'",
+        "A\u{2003}='$(id)'",
+        "\u{a0}# a; export X=$(id)",
+        "\u{202f}#;export NODE_OPTIONS=x",
+        "  \u{feff}LD_PRELOAD : ./evil.so",
+        "A='x'\nexport\u{a0}LD_PRELOAD=./evil.so\u{a0}",
         "X=\u{1b}[0m",
     ] {
         let found = classify(Path::new(".env"), EntryType::File { mode: 0o100_644 }, text.as_bytes());
         assert_eq!(found, Some(Reason::Unreadable { format: FileFormat::Text }), "{text:?}");
     }
-    for text in ["A=C:\\dir\\x\nB=\"a\\nb\"", "export A=\"$B\"", "A=1\r\nB=2\r\n", "A=\"a\tb\""] {
+    for text in [
+        "A=C:\\dir\\x\nB=\"a\\nb\"",
+        "export A=\"$B\"",
+        "A=1\r\nB=2\r\n",
+        "A=\"a\tb\"",
+        "\u{feff}A=\"5\u{a0}€\"\n# «\u{a0}b\u{a0}»\n",
+    ] {
         assert_eq!(names(text), [""; 0], "{text}");
     }
 }
@@ -260,14 +274,14 @@ fn what_redirects_an_agent_or_a_loader_is_found_whatever_its_form() {
 #[test]
 fn a_name_is_found_wherever_some_reader_takes_it_for_one() {
     for text in [
-        "LD_PRELOAD=./evil.so", "export LD_PRELOAD=./evil.so", "  \u{feff}LD_PRELOAD : ./evil.so",
+        "LD_PRELOAD=./evil.so", "export LD_PRELOAD=./evil.so", "\u{feff}LD_PRELOAD : ./evil.so",
         "LD_PRELOAD\n=./evil.so", "'LD_PRELOAD'=./evil.so", "LD_PRELOAD=\"\n./evil.so\"",
         "LD_PRELOAD=\n\"./evil.so\"", "A=1\rLD_PRELOAD=./evil.so", "A=1; LD_PRELOAD=./evil.so",
         "A=1 LD_PRELOAD=./evil.so", "export A=1 LD_PRELOAD=./evil.so", "declare -x LD_PRELOAD=./evil.so",
         "A=it's\nB='x LD_PRELOAD=./evil.so y'",
         // Readers that go on after a value in quotes.
         "A=\"x\" LD_PRELOAD=./evil.so", "A=\"x\"LD_PRELOAD=./evil.so", "A='\\'LD_PRELOAD: ./evil.so",
-        "A='x\\'\nB=\"y\n' LD_PRELOAD=./evil.so", "A='\nexport\u{a0}LD_PRELOAD=./evil.so",
+        "A='x\\'\nB=\"y\n' LD_PRELOAD=./evil.so",
         // A line that begins like a comment, where the one before is open.
         "A='\n# '; LD_PRELOAD=./evil.so", "A=\"\n# \" LD_PRELOAD=./evil.so", "A=\"\n# \"LD_PRELOAD=./evil.so",
         "A=it's\n# '; LD_PRELOAD=./evil.so",
@@ -537,11 +551,12 @@ fn what_a_shell_would_run_is_found() {
         ("A=$'\\'\"'\nx \"\nB='$(id)'\n\"", "B"),
         ("A=$'\\'\"'\nx \"\n# $(id)\n\"", "$(…)"),
         ("cat <<E\nB='$(id)'\nE", "B"),
+        ("B=`make`", "B"),
     ] {
         assert_eq!(names(text), [name], "{text:?}");
     }
     for text in [
-        "# `x` $(y)\nA=`x`\nB=``\n",
+        "# `x` $(y)\nB=``\n",
         "A=\"x\ny\"\nexport B='$(not run) `nor this`'\nC: '$(nor this)'\n",
         "A='x\ny'\nB='$(not run)'\n# it's\nC='$(not run)'\n",
     ] {

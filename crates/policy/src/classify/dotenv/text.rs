@@ -502,9 +502,8 @@ fn is_quoted(line: &str) -> bool {
     let is_name = name.chars().all(|letter| is_of_name(letter) || letter.is_whitespace());
     let is_text =
         value.starts_with('\'') && value.len() > 1 && value[1..].find('\'') == Some(value.len() - 2);
-    // Some readers take a backtick for a quote. A shell runs a program of this name, without arguments.
-    let inner = value.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
-    is_name && (is_text || inner.is_some_and(|inner| inner.is_empty() || is_plain(inner)))
+    // Some readers take a backtick for a quote, and a shell runs what is in it.
+    is_name && (is_text || value == "``")
 }
 
 /// Returns the name of the variable that a line sets, if it sets one.
