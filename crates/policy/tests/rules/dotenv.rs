@@ -552,11 +552,24 @@ fn what_a_shell_would_run_is_found() {
         ("A=$'\\'\"'\nx \"\n# $(id)\n\"", "$(…)"),
         ("cat <<E\nB='$(id)'\nE", "B"),
         ("B=`make`", "B"),
+        // Arrays.
+        ("A=(=(touch x))", "A"),
+        ("A=(x =(touch x))", "A"),
+        ("A=(\n=(touch x)\n)", "$(…)"),
+        ("A=(/tmp(e:\"touch x\":))", "A"),
+        ("A=(/tmp(.eXtouch xX))", "A"),
+        ("A=(/tmp(+f))", "A"),
+        ("A=(/tmp(e:\ntouch x:))", "A"),
+        ("aliases=(ls \"touch x\")", "aliases"),
+        ("export precmd_functions=(f)", "precmd_functions"),
+        ("BASH_ALIASES=([ls]=\"touch x\")", "BASH_ALIASES"),
+        ("B='a[$(touch x)]'\nA=([B]=1)", "A"),
     ] {
         assert_eq!(names(text), [name], "{text:?}");
     }
     for text in [
         "# `x` $(y)\nB=``\n",
+        "APP_NAME=My app (devel, 3)\nFILTER=(objectClass=person)\nA=(x y)\nB=\"f(x + e:y:)=(z)\"\nC=[a-z]\n",
         "A=\"x\ny\"\nexport B='$(not run) `nor this`'\nC: '$(nor this)'\n",
         "A='x\ny'\nB='$(not run)'\n# it's\nC='$(not run)'\n",
     ] {

@@ -327,6 +327,9 @@ impl<'a> Reader<'a> {
         if rest.trim_start_matches(is_blank).starts_with("encrypted:") {
             self.found.commands.push(word.lines().next().unwrap_or_default());
         }
+        if OBEYED_ARRAYS.contains(&name) && rest.starts_with('(') {
+            self.found.commands.push(word.lines().next().unwrap_or_default());
+        }
         self.found.assignments.push(Assignment { name, rest, separator });
         self.follow(rest);
     }
@@ -447,6 +450,7 @@ fn has_command(line: &str) -> bool {
     line.match_indices('$').any(|(at, _)| begins(&line[at + 1..]) || after_reference(&line[at + 1..]))
         || EXPANDED_AGAIN.iter().any(|form| line.contains(form))
         || is_substituted(line)
+        || is_array_that_runs(line)
         || is_computed(line)
         // A shell joins what a backslash at the end of a line divides.
         || line.trim_end().ends_with("$\\")
@@ -468,6 +472,52 @@ fn is_substituted(line: &str) -> bool {
         !is_quoted && SUBSTITUTED.iter().any(|form| line[at..].starts_with(form))
     })
 }
+
+/// Returns whether a shell runs something outside of quotes for an array: zsh for what `=(` begins a word, and for a qualifier of a pattern
+/// (`x(e:evil:)`, `x(+evil)`), see zshexpn(1), and bash for an index in which it computes what a variable holds (`([X]=1)`).
+fn is_array_that_runs(line: &str) -> bool {
+    let mut is_quoted = false;
+    let mut last = ' ';
+    let has_many = line.matches('(').nth(MOST_QUALIFIERS).is_some();
+    has_many
+        || line.char_indices().any(|(at, letter)| {
+            is_quoted ^= letter == '"';
+            let before = std::mem::replace(&mut last, letter);
+            let after = &line[at + letter.len_utf8()..];
+            !is_quoted
+                && match letter {
+                    '=' => after.starts_with('(') && (before == '(' || before.is_whitespace()),
+                    '(' => is_qualifier_that_runs(after.split(')').next().unwrap_or_default(), after),
+                    ']' => after.starts_with('=') || after.starts_with("+="),
+                    _ => false,
+                }
+        })
+}
+
+/// Returns whether zsh may run something for a qualifier that begins so: for `+` a function, and for `e` what follows between two of the same
+/// letter, or two brackets, which may be on another line.
+fn is_qualifier_that_runs(inner: &str, after: &str) -> bool {
+    let is_open = inner.len() == after.len();
+    let is_evaluated = |(at, _): (usize, &str)| {
+        let text = &inner[at + 1..];
+        let Some(begin) = text.chars().next() else { return false };
+        matches!(begin, '[' | '{' | '<') || text[begin.len_utf8()..].contains(begin)
+    };
+    inner.contains('+')
+        || is_open && inner.contains('e')
+        || inner.match_indices('e').take(MOST_QUALIFIERS).any(is_evaluated)
+        || inner.matches('e').nth(MOST_QUALIFIERS).is_some()
+}
+
+/// How many patterns of a line are looked at, and qualifiers of a pattern: none has as many.
+const MOST_QUALIFIERS: usize = 20;
+
+/// Arrays by which shells run something later: what is typed, or when a prompt is shown, see zshmodules(1) and bash(1).
+const OBEYED_ARRAYS: &[&str] = &[
+    "BASH_ALIASES", "BASH_CMDS", "aliases", "chpwd_functions", "commands", "dis_aliases", "dis_functions",
+    "dis_galiases", "dis_saliases", "functions", "galiases", "nameddirs", "options", "periodic_functions",
+    "precmd_functions", "preexec_functions", "saliases", "zshaddhistory_functions", "zshexit_functions",
+];
 
 /// What has a shell expand once more what a variable holds, which may be in single quotes: `${X@P}` and `${!X}` of bash, flags and `${~X}`
 /// of zsh, and what both compute, see bash(1) and zshexpn(1).
