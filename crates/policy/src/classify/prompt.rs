@@ -28,10 +28,14 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     }
     // Python takes more control characters for blanks than others do.
     let is_blank = |letter: char| letter == '\u{feff}' || letter.is_whitespace() || letter.is_control();
-    let text = text.trim_start_matches(is_blank);
+    let whole = text;
+    let text = whole.trim_start_matches(is_blank);
+    // To some readers, a header begins at the beginning of a line alone.
+    let begins_line =
+        matches!(whole[..whole.len() - text.len()].chars().next_back(), None | Some('\n' | '\u{feff}'));
     let unreadable = Some(Reason::Unreadable { format: FileFormat::Yaml });
     if let Some(after) = text.strip_prefix("---") {
-        let Some(header) = header(after) else { return unreadable };
+        let Some(header) = header(after).filter(|_| begins_line) else { return unreadable };
         if let Some(reason) = settings::classify(header.as_bytes(), FileFormat::Yaml, PROMPT) {
             return Some(reason);
         }
@@ -88,12 +92,12 @@ fn has_table_of_tools(header: &str) -> bool {
 
 /// Returns the header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers disagree:
 /// some take what follows on that line for a language and run it, some end the header at a line that only begins with `---`, to some one with
-/// spaces after it is none, so that the header goes on to the next, and to some neither is one that follows the first at once.
+/// spaces after it is none, so that the header begins at the next or goes on to it, and to some neither is one that follows the first at once.
 fn header(after: &str) -> Option<&str> {
     let is_blank = |line: &str| line.trim_matches([' ', '\t', '\r']).is_empty();
     let (header, rest) = after.split_once("\n---").unwrap_or((after, ""));
     let (begin, end) = (&header[..first_line(header)], &rest[..first_line(rest)]);
     let is_end = matches!(end, "" | "\r") || is_blank(end) && !rest.contains("\n---");
     let has_lines = header.contains('\n') || header.len() == after.len();
-    (is_blank(begin) && is_end && has_lines).then_some(header)
+    (matches!(begin, "" | "\r") && is_end && has_lines).then_some(header)
 }

@@ -238,6 +238,8 @@ fn what_runs_while_a_prompt_is_read_is_found() {
         "---\r\n---\r\nname: a\r\n---\r\n",
         // To others, the first line need only hold a delimiter.
         "x---\n---\nname: a\n---\n",
+        " ---\nname: a\n---\nother: x\n---\n",
+        "--- \nname: a\n---\nother: x\n---\n",
         "= yaml =\nname: a\n= yaml =\n",
         "Text\n\"mcpServers\" : {}\n",
         "Text\nmcp_servers:\n",
@@ -247,7 +249,7 @@ fn what_runs_while_a_prompt_is_read_is_found() {
     for content in [
         "---\nname: a\ndescription: Says hello!\ntools: Read, Grep\nmodel: opus\ncolor: blue\n---\n\nText\n\n---\n\nMore\n",
         "---\r\nname: a\r\n---\r\nText",
-        "---  \nname: a\n---  \n",
+        "---\nname: a\n---  \n",
         "---\n\n---\nText\n",
         "---\nname: a\n",
         "How mcpServers and hooks are set up\n",

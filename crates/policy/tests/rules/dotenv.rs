@@ -552,6 +552,7 @@ fn what_a_shell_would_run_is_found() {
         ("A=$'\\'\"'\nx \"\n# $(id)\n\"", "$(…)"),
         ("cat <<E\nB='$(id)'\nE", "B"),
         ("B=`make`", "B"),
+        ("A=\\\"<(touch x)", "A"),
         // Arrays.
         ("A=(=(touch x))", "A"),
         ("A=(x =(touch x))", "A"),

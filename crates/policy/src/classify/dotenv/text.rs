@@ -464,33 +464,41 @@ fn behind_reference(rest: &str) -> &str {
     near.find('}').map_or("", |end| &braced[end + 1..])
 }
 
+/// Lists the letters of a line that are outside of double quotes to a shell, each with what follows it.
+fn outside_of_quotes(line: &str) -> impl Iterator<Item = (char, &str)> {
+    let mut is_quoted = false;
+    let mut is_escaped = false;
+    line.char_indices().filter_map(move |(at, letter)| {
+        let was_escaped = is_escaped;
+        is_escaped = letter == '\\' && !was_escaped;
+        is_quoted ^= letter == '"' && !was_escaped;
+        (!is_quoted).then(|| (letter, &line[at + letter.len_utf8()..]))
+    })
+}
+
 /// Returns whether a shell runs a command outside of quotes for its process substitution.
 fn is_substituted(line: &str) -> bool {
-    let mut is_quoted = false;
-    line.char_indices().any(|(at, letter)| {
-        is_quoted ^= letter == '"';
-        !is_quoted && SUBSTITUTED.iter().any(|form| line[at..].starts_with(form))
+    outside_of_quotes(line).any(|(letter, after)| match letter {
+        '<' | '>' => after.starts_with('('),
+        '=' => after.starts_with("=("),
+        _ => false,
     })
 }
 
 /// Returns whether a shell runs something outside of quotes for an array: zsh for what `=(` begins a word, and for a qualifier of a pattern
 /// (`x(e:evil:)`, `x(+evil)`), see zshexpn(1), and bash for an index in which it computes what a variable holds (`([X]=1)`).
 fn is_array_that_runs(line: &str) -> bool {
-    let mut is_quoted = false;
     let mut last = ' ';
     let has_many = line.matches('(').nth(MOST_QUALIFIERS).is_some();
     has_many
-        || line.char_indices().any(|(at, letter)| {
-            is_quoted ^= letter == '"';
+        || outside_of_quotes(line).any(|(letter, after)| {
             let before = std::mem::replace(&mut last, letter);
-            let after = &line[at + letter.len_utf8()..];
-            !is_quoted
-                && match letter {
-                    '=' => after.starts_with('(') && (before == '(' || before.is_whitespace()),
-                    '(' => is_qualifier_that_runs(after.split(')').next().unwrap_or_default(), after),
-                    ']' => after.starts_with('=') || after.starts_with("+="),
-                    _ => false,
-                }
+            match letter {
+                '=' => after.starts_with('(') && (before == '(' || before.is_whitespace()),
+                '(' => is_qualifier_that_runs(after.split(')').next().unwrap_or_default(), after),
+                ']' => after.starts_with('=') || after.starts_with("+="),
+                _ => false,
+            }
         })
 }
 
@@ -522,9 +530,6 @@ const OBEYED_ARRAYS: &[&str] = &[
 /// What has a shell expand once more what a variable holds, which may be in single quotes: `${X@P}` and `${!X}` of bash, flags and `${~X}`
 /// of zsh, and what both compute, see bash(1) and zshexpn(1).
 const EXPANDED_AGAIN: &[&str] = &["@P}", "${!", "${(", "${~", "$~", "$["];
-
-/// How process substitution begins, see bash(1) and zshexpn(1).
-const SUBSTITUTED: &[&str] = &["<(", ">(", "==("];
 
 /// What a shell reads names of variables after, once it has put in others.
 const DECLARING: [&str; 5] = ["export ", "declare ", "typeset ", "readonly ", "local "];
