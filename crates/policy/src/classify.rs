@@ -47,8 +47,8 @@ mod yaml;
 
 pub use attributes::lines_about_filter;
 pub use git::{
-    IdentityEntry, Reference, beyond_prefix, identity, is_configuration, leads_from_anywhere, references,
-    submodules,
+    BesideKind, IdentityEntry, Reference, beyond_prefix, does_without_work_tree, identity, is_configuration,
+    names_relative, references, submodules,
 };
 pub use hook::configurations_of_hook;
 
@@ -311,8 +311,8 @@ pub fn redirected(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> 
 
 /// Returns the setting of a configuration of git that comes beside another one, and holds in the place of the other's: any but those of a work
 /// tree alone.
-pub fn overrides(content: &[u8]) -> Option<Reason> {
-    git::beyond_work_tree(content).map(|key| Reason::Setting { key })
+pub fn overrides(content: &[u8], kind: BesideKind) -> Option<Reason> {
+    git::overriding(content, kind).map(|key| Reason::Setting { key })
 }
 
 /// Which program outside would obey the file.

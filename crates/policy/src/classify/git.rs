@@ -9,7 +9,8 @@ use std::path::Path;
 
 pub use self::identity::{IdentityEntry, identity};
 pub use self::named::{
-    Reference, beyond_prefix, is_configuration, leads_from_anywhere, references, submodules,
+    Reference, beyond_prefix, does_without_work_tree, is_configuration, names_relative, references,
+    submodules,
 };
 use self::syntax::{ConfigEntry, ConfigError, read};
 use super::reason::Reason;
@@ -81,6 +82,15 @@ pub(super) fn redirected(before: &[u8], now: &[u8]) -> Option<String> {
     others.next().map(|(of, _)| shown(of))
 }
 
+/// How git comes to read a configuration beside that of a repository.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BesideKind {
+    /// It is of one work tree (`config.worktree`).
+    OfWorkTree,
+    /// The other one includes it.
+    Included,
+}
+
 /// What git itself writes to the configuration of a work tree: that of a sparse checkout, and what `git worktree` takes over.
 const OF_WORK_TREE: [(&str, &str); 5] = [
     ("core", "bare"),
@@ -90,10 +100,13 @@ const OF_WORK_TREE: [(&str, &str); 5] = [
     ("index", "sparse"),
 ];
 
-/// Returns the first setting of a configuration that is not of a work tree alone: there it holds in the place of the repository's.
-pub(super) fn beyond_work_tree(content: &[u8]) -> Option<String> {
-    let is_of_work_tree =
-        |entry: &ConfigEntry| OF_WORK_TREE.iter().any(|(section, key)| entry.is(section, key));
+/// Returns the first setting of a configuration that holds in the place of the repository's: any but those that git writes for a work tree
+/// alone. It writes that there is none (`core.bare`) only where the repository said so itself.
+pub(super) fn overriding(content: &[u8], kind: BesideKind) -> Option<String> {
+    let is_of_work_tree = |entry: &ConfigEntry| {
+        let is_listed = || OF_WORK_TREE.iter().any(|(section, key)| entry.is(section, key));
+        kind == BesideKind::OfWorkTree && is_listed() && !named::is_bare(entry)
+    };
     let other = read(content).ok()?.into_iter().find(|entry| !is_of_work_tree(entry))?;
     Some(other.name())
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::{
-    FileFormat, Reason, Reference, beyond_prefix, classify, leads_from_anywhere, redirected, references,
+    FileFormat, Reason, Reference, beyond_prefix, classify, names_relative, redirected, references,
     submodules,
 };
 
@@ -570,8 +570,8 @@ fn what_leads_out_of_where_git_is_installed_may_lead_anywhere() {
         assert_eq!(references(config.as_bytes()), [named], "{config}");
     }
     // It is no path that depends on where git is called.
-    let bare = |hooks: &str| format!("[core]\n\tbare = true\n\thooksPath = {hooks}\n").into_bytes();
-    assert!(!leads_from_anywhere(&bare(hooks)) && leads_from_anywhere(&bare("hooks")));
+    let config = |hooks: &str| format!("[core]\n\thooksPath = {hooks}\n").into_bytes();
+    assert!(!names_relative(&config(hooks)) && names_relative(&config("hooks")));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::Reason;
+use policy::classify::{BesideKind, Reason};
 use policy::plan::FileId;
 use policy::protect::table::NamePattern;
 use policy::text::escape;
@@ -336,8 +336,12 @@ impl Baseline {
         };
         // One that was there at the start included it already.
         let is_included = || one.is_configuration() && self.searched.contains(&Base::Passed(one.path.into()));
-        let is_beside = self.entry(one.path).is_none() && (of_work_tree() == Some(true) || is_included());
-        is_beside.then(|| classifier::overrides(root, one)).flatten()
+        let kind = if of_work_tree() == Some(true) {
+            BesideKind::OfWorkTree
+        } else {
+            is_included().then_some(BesideKind::Included)?
+        };
+        self.entry(one.path).is_none().then(|| classifier::overrides(root, one, kind)).flatten()
     }
 
     /// Classifies what lies within a protected directory that is new, by rules of its own: a repository, mostly.

@@ -343,6 +343,8 @@ fn a_repository_without_a_work_tree_takes_nothing_from_where_git_is_called() {
     for (settings, hostile) in [
         ("[core]\n\tbare = true\n[remote \"origin\"]\n\turl = x\n", true),
         ("[core]\n\tbare\n[remote \"origin\"]\n\turl = x\n", true),
+        // In two files, which git reads as one.
+        ("[core]\n\tbare = true\n[extensions]\n\tworktreeConfig = true\n", true),
         // As in a clone that is bare beside its work trees.
         ("[core]\n\tbare = true\n[remote \"origin\"]\n\turl = https://example.org/x.git\n", false),
         ("[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n", false),
@@ -351,6 +353,9 @@ fn a_repository_without_a_work_tree_takes_nothing_from_where_git_is_called() {
         let baseline = boundary.baseline();
         git(&boundary.host, &["init", "-q", "n"]);
         boundary.write("n/.git/config", &format!("[core]\n\trepositoryformatversion = 0\n{settings}"));
+        if settings.contains("worktreeConfig") {
+            boundary.write("n/.git/config.worktree", "[remote \"origin\"]\n\turl = x\n");
+        }
         git(outside.parent().unwrap(), &["init", "-q", "private"]);
         let private = outside.with_file_name("private");
         git(&private, &["commit", "-q", "--allow-empty", "-m", "private"]);

@@ -357,6 +357,44 @@ fn a_new_configuration_that_an_old_repository_reads_overrides_nothing_of_it() {
 }
 
 #[test]
+fn a_new_configuration_of_a_work_tree_does_not_have_git_run_hooks_from_where_it_is_called() {
+    const HOOK: &str = "#!/bin/sh\ntouch $TOP/trace\n";
+    let prepare = || {
+        let boundary = prepared();
+        assert!(sh(&boundary, "", "git config core.hooksPath .githooks && git worktree add -q linked"));
+        assert!(sh(&boundary, "", "git config extensions.worktreeConfig true && mkdir .githooks linked/d"));
+        boundary
+    };
+    let attack = |boundary: &Boundary, path: &str, directory: &str| {
+        boundary.write(path, "[core]\n\tbare = true\n");
+        let hook = format!("{directory}/.githooks/reference-transaction");
+        boundary.write(&hook, HOOK).mode(&hook, 0o755);
+    };
+    let is_run = |boundary: &Boundary, directory: &str| {
+        assert!(sh(boundary, directory, "git tag -f v1"));
+        fs::remove_file(boundary.host.with_file_name("trace")).is_ok()
+    };
+    for (path, directory) in
+        [(".git/config.worktree", "d"), (".git/worktrees/linked/config.worktree", "linked/d")]
+    {
+        let boundary = prepare();
+        let baseline = boundary.baseline();
+        attack(&boundary, path, directory);
+        assert!(is_run(&boundary, directory), "the control: {path}");
+        let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert_eq!(found, [Path::new(path)]);
+        assert!(!is_run(&boundary, directory), "{path}");
+    }
+    // Of a repository that is bare beside its work trees, git takes what it needs itself.
+    let boundary = prepare();
+    boundary.write(".git/config.worktree", "[core]\n\tbare = true\n\tsparseCheckout = true\n");
+    let baseline = boundary.baseline();
+    assert!(sh(&boundary, "", "git worktree add -q more && cd more && git sparse-checkout set d"));
+    assert!(boundary.host.join(".git/worktrees/more/config.worktree").exists(), "the control");
+    assert_eq!(boundary.compare(&baseline), []);
+}
+
+#[test]
 fn a_replaced_configuration_that_leads_elsewhere_is_reported_and_stays() {
     let boundary = prepared();
     assert!(sh(&boundary, "", "git remote add origin https://example.org/x"));

@@ -119,15 +119,22 @@ fn with_program<'a>(entry: &'a ConfigEntry, programs: &BySubsection<'_>) -> Cow<
     Cow::Owned(ConfigEntry { value: Some(command), ..entry.clone() })
 }
 
-/// Returns whether a configuration beside a work tree has git do without that, and names something that is relative to it: git takes
-/// that from the directory where it was called then, see `setup_discovered_git_dir` of its setup.c.
-pub fn leads_from_anywhere(content: &[u8]) -> bool {
-    let entries = read(content).unwrap_or_default();
+/// Returns whether a configuration has git do without a work tree: beside one, git takes what is relative from the directory where it was
+/// called then, see `setup_discovered_git_dir` of its setup.c.
+pub fn does_without_work_tree(content: &[u8]) -> bool {
+    read(content).unwrap_or_default().iter().any(is_bare)
+}
+
+/// Returns whether a setting says that there is no work tree.
+pub(super) fn is_bare(entry: &ConfigEntry) -> bool {
     // Without a value, a setting is true. Of others than these, git takes numbers.
     let is_false =
         |value: &OsStr| ["", "false", "no", "off", "0"].iter().any(|name| value.eq_ignore_ascii_case(name));
-    let is_bare =
-        |entry: &ConfigEntry| entry.is("core", "bare") && !entry.value.as_deref().is_some_and(is_false);
+    entry.is("core", "bare") && !entry.value.as_deref().is_some_and(is_false)
+}
+
+/// Returns whether a configuration names something that is relative to the work tree.
+pub fn names_relative(content: &[u8]) -> bool {
     let is_relative = |reference: &Reference| match reference {
         Reference::Hooks(path)
         | Reference::Program(path)
@@ -137,7 +144,7 @@ pub fn leads_from_anywhere(content: &[u8]) -> bool {
         }
         Reference::Configuration(_) | Reference::WorkTree(_) => false,
     };
-    entries.iter().any(is_bare) && references(content).iter().any(is_relative)
+    references(content).iter().any(is_relative)
 }
 
 /// Returns whether this can be read as a configuration of git. What cannot names nothing here, whatever git makes of it.

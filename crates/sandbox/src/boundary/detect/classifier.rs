@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::{
-    EntryType, MAX_CONTENT, Reason, classify_among, concerns, essence, is_inert, most_of, parts,
+    BesideKind, EntryType, MAX_CONTENT, Reason, classify_among, concerns, essence, is_inert, most_of, parts,
 };
 use policy::plan::FileId;
 use policy::protect::table;
@@ -504,8 +504,8 @@ pub(crate) fn redirected(root: BorrowedFd<'_>, one: &Watched<'_>, before: &[u8])
 }
 
 /// Returns the setting of a configuration of git that holds in the place of another one's.
-pub(crate) fn overrides(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
-    policy::classify::overrides(&content(root, one)?)
+pub(crate) fn overrides(root: BorrowedFd<'_>, one: &Watched<'_>, kind: BesideKind) -> Option<Reason> {
+    policy::classify::overrides(&content(root, one)?, kind)
 }
 
 /// Returns whether it is a pipe, a socket or a device.

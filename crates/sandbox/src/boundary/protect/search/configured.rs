@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use policy::classify::{MAX_CONTENT, PROGRAMS, Reference, beyond_prefix, leads_from_anywhere, references};
+use policy::classify::{
+    MAX_CONTENT, PROGRAMS, Reference, beyond_prefix, does_without_work_tree, names_relative, references,
+};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -24,6 +26,14 @@ pub(super) const MAX_REFERENCES: usize = 256;
 /// Files that lead from a repository, or a directory of objects, to another one. The first is what stands in its place.
 const POINTERS: [&str; 4] = ["", "commondir", "objects/info/alternates", "info/alternates"];
 
+/// What the configurations of a repository name.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Names {
+    Absolute,
+    /// Something that is relative to a work tree.
+    Relative,
+}
+
 impl Search<'_> {
     /// Protects what the configurations in a directory of git's data name, and what those name that they include.
     pub(crate) fn configurations(&mut self, git: &Path, tree: Option<&Path>) {
@@ -41,13 +51,18 @@ impl Search<'_> {
         }
         let mut seen = BTreeSet::new();
         let mut left = MAX_REFERENCES;
+        // Git takes all of them together.
+        let (mut bare, mut names) = (Vec::new(), Names::Absolute);
         while let Some((config, levels)) = ahead.pop() {
             if !seen.insert(config.clone()) {
                 continue;
             }
             let content = self.configuration(&config).unwrap_or_default();
-            if tree.is_some_and(|tree| tree != git) && leads_from_anywhere(&content) {
-                self.unfollowed.insert(config.clone());
+            if does_without_work_tree(&content) {
+                bare.push(config.clone());
+            }
+            if names_relative(&content) {
+                names = Names::Relative;
             }
             let references = references(&content).into_iter();
             for reference in references.flat_map(|one| self.in_homes(one)).collect::<Vec<_>>() {
@@ -71,6 +86,10 @@ impl Search<'_> {
                     (None, _) => outside.extend(path),
                 }
             }
+        }
+        // What is relative is taken from wherever git is called.
+        if tree.is_some_and(|tree| tree != git) && names == Names::Relative {
+            self.unfollowed.extend(bare);
         }
         if let Some(tree) = tree {
             self.configurations_outside(outside, tree);
