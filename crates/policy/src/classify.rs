@@ -197,7 +197,7 @@ fn classify_content(
         ContentRule::ShownName => pasted::classify_name(content),
         ContentRule::ObjectId(words) => {
             let is_one = is_empty
-                || is_object_id(content.trim_ascii())
+                || repository::is_object_id(content.trim_ascii())
                 || words.iter().any(|word| content.trim_ascii() == word.as_bytes());
             (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
         }
@@ -293,11 +293,7 @@ pub fn parts(relative: &Path, content: &[u8]) -> Vec<(String, Vec<u8>)> {
 
 /// Returns whether a file holds what git writes into a branch, which may be called anything.
 fn is_reference(content: &[u8]) -> bool {
-    is_object_id(content.trim_ascii())
-}
-
-fn is_object_id(text: &[u8]) -> bool {
-    matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit)
+    repository::is_object_id(content.trim_ascii())
 }
 
 /// Returns the remote or branch of a configuration of git that comes from or goes to another repository than before, though nothing

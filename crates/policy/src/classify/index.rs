@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 pub use self::bytes::MalformedIndex;
 use self::bytes::{offset, take};
-use self::entry::{IndexEntry, KIND, LINK_MODE, SUBMODULE, hex};
+pub(super) use self::entry::hex;
+use self::entry::{IndexEntry, KIND, LINK_MODE, SUBMODULE};
 pub use self::entry::{LINK, SUBMODULE_CONTENT};
 pub use self::untracked::CachedDirectory;
 use super::git;

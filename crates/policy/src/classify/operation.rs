@@ -1,6 +1,7 @@
 //! Operations of git that were interrupted: what `git rebase --continue` and the like find stored, and go on with.
 
 use super::reason::Reason;
+use super::repository::Autostash;
 use super::{git, repository};
 use crate::protect::table::content::FileFormat;
 
@@ -80,7 +81,7 @@ pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
     match name {
         "author-script" => classify_author(content),
         // What it names is written to the work tree when the operation ends, however it does.
-        "autostash" => Some(Reason::AppliesStash),
+        "autostash" => Some(Reason::AppliesStash { commit: Autostash::of(content).commit }),
         // `git status` prints it.
         "done" => (!is_printable(content)).then(|| setting(name)),
         name if PROSE.contains(&name) || is_number(name) => None,

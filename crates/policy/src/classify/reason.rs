@@ -77,7 +77,11 @@ pub enum Reason {
     /// It lists a path that git would write to, though no work tree has it.
     WritesElsewhere { example: String },
     /// It names a stash that git applies by itself: at the next commit, merge or pull, or when an operation ends.
-    AppliesStash,
+    AppliesStash {
+        /// The number of its commit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+    },
     /// It has references that were not there, whose names a shell, an editor or a terminal takes for more than names.
     NamesReferences { references: usize, example: String },
     /// It names files beside it, and one of them lies elsewhere.
@@ -164,7 +168,7 @@ impl Reason {
             | Self::Unread
             | Self::TooLarge { .. }
             | Self::Unreadable { .. }
-            | Self::AppliesStash
+            | Self::AppliesStash { .. }
             | Self::Hook
             | Self::GitElsewhere
             | Self::StartUp
@@ -245,9 +249,16 @@ impl fmt::Display for Reason {
                     "it has {plural} by whose name programs that show or complete it may run something, such as `{example}`"
                 )
             }
-            Self::AppliesStash => f.write_str(
-                "it has git apply a stash at the next commit, merge or pull, or when a rebase ends, which writes files, protected ones included",
-            ),
+            Self::AppliesStash { commit } => {
+                f.write_str(
+                    "it has git apply a stash at the next commit, merge or pull, or when a rebase ends, which writes files, protected ones included",
+                )?;
+                let Some(commit) = commit else { return Ok(()) };
+                write!(
+                    f,
+                    "; what was not committed when it was made is in there alone, and `git stash store {commit}` keeps it"
+                )
+            }
             Self::NamesElsewhere { example } => {
                 write!(f, "it has git read `{example}` in the place of a file beside it, and remove it later")
             }

@@ -10,7 +10,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::classify::repository::{self, ObeyedReference};
+use crate::classify::index::hex;
+use crate::classify::repository::{self, Autostash, ObeyedReference};
 
 /// How long the beginning of a block is: its kind, and its length in three bytes.
 const BLOCK_HEADER: usize = 4;
@@ -20,6 +21,9 @@ const MAX_NAME: usize = 4096;
 
 /// How many times as long as the table all names together are at most. A name says only in which letters it differs from the one before.
 const MAX_EXPANSION: usize = 32;
+
+/// The kind of a record of a reference that is gone.
+const DELETED: u8 = 0;
 
 /// Where the positions in the footer are, counted from the copy of the header at its beginning.
 const REF_INDEX: usize = 0;
@@ -58,14 +62,7 @@ pub fn without_obeyed_references(table: &[u8], known: &[String]) -> Result<Vec<u
     let mut block = vec![b'r', 0, 0, 0];
     let mut first = None;
     let read = Table::read(table, |record| {
-        let goes = match record.obeyed() {
-            Some(ObeyedReference::Stash) => true,
-            Some(ObeyedReference::Name(name)) => {
-                !known.iter().any(|known| *known == String::from_utf8_lossy(name))
-            }
-            None => false,
-        };
-        if !goes {
+        if record.obeyed().is_none_or(|obeyed| obeyed.is_among(known)) {
             first.get_or_insert(block.len());
             put_number(&mut block, 0);
             put_number(&mut block, (record.name.len() as u64) << 3 | u64::from(record.kind));
@@ -107,14 +104,21 @@ struct Record<'t, 'n> {
     kind: u8,
     /// All that follows the name.
     value: &'t [u8],
+    /// The number of what it names.
+    number: Option<&'t [u8]>,
     /// The reference that it leads to.
     target: Option<&'t [u8]>,
 }
 
 impl Record<'_, '_> {
     fn obeyed(&self) -> Option<ObeyedReference<'_>> {
+        // It says that there is none any more.
+        if self.kind == DELETED {
+            return None;
+        }
         if self.name == b"MERGE_AUTOSTASH" {
-            return Some(ObeyedReference::Stash);
+            let commit = self.number.map(hex).unwrap_or_default();
+            return Some(ObeyedReference::Stash(Autostash::of(commit.as_bytes())));
         }
         // Beside those in `refs` there are `HEAD` and its like.
         let is_hostile = match self.name.strip_prefix(b"refs/") {
@@ -159,8 +163,9 @@ impl<'t> Table<'t> {
             names.forget();
             block.records(&mut names, |names, kind, rest| {
                 expanded += names.name.len();
-                let (value, target) = value(kind, rest, hash_length)?;
-                each(Record { name: &names.name, kind, value, target });
+                let (updated, value, target) = value(kind, rest, hash_length)?;
+                let number = value.get(updated..updated + hash_length).filter(|_| target.is_none());
+                each(Record { name: &names.name, kind, value, number, target });
                 (expanded <= table.len().saturating_mul(MAX_EXPANSION)).then_some(value.len())
             })?;
         }
@@ -312,11 +317,11 @@ impl Names {
     }
 }
 
-/// Returns the value of a reference, with its number of the update, and what it leads to.
-fn value(kind: u8, rest: &[u8], hash: usize) -> Option<(&[u8], Option<&[u8]>)> {
+/// Returns the value of a reference, with its number of the update and how long that is, and what it leads to.
+fn value(kind: u8, rest: &[u8], hash: usize) -> Option<(usize, &[u8], Option<&[u8]>)> {
     let (_, updated) = number(rest)?;
     let (end, target) = match kind {
-        0 => (updated, None),
+        DELETED => (updated, None),
         1 => (updated + hash, None),
         2 => (updated + 2 * hash, None),
         3 => {
@@ -327,7 +332,7 @@ fn value(kind: u8, rest: &[u8], hash: usize) -> Option<(&[u8], Option<&[u8]>)> {
         }
         _ => return None,
     };
-    Some((rest.get(..end)?, target))
+    Some((updated, rest.get(..end)?, target))
 }
 
 /// Reads a number of any length, and returns how long it is.
@@ -405,7 +410,7 @@ mod tests {
     fn obeyed(table: &[u8]) -> Option<Vec<String>> {
         let mut found = Vec::new();
         let read = obeyed_references(table, |obeyed| match obeyed {
-            ObeyedReference::Stash => found.push("a stash".into()),
+            ObeyedReference::Stash(_) => found.push("a stash".into()),
             ObeyedReference::Name(name) => found.push(String::from_utf8_lossy(name).into_owned()),
         });
         read.ok().map(|()| found)

@@ -80,7 +80,7 @@ pub fn obeyed_reference(line: &[u8]) -> Option<ObeyedReference<'_>> {
     // Git takes any one blank for what ends the number.
     let number = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     match line.get(number + 1..).filter(|_| number > 0)? {
-        b"MERGE_AUTOSTASH" => Some(ObeyedReference::Stash),
+        b"MERGE_AUTOSTASH" => Some(ObeyedReference::Stash(Autostash::of(&line[..number]))),
         name => {
             is_hostile_reference(Path::new(OsStr::from_bytes(name))).then_some(ObeyedReference::Name(name))
         }
@@ -88,20 +88,58 @@ pub fn obeyed_reference(line: &[u8]) -> Option<ObeyedReference<'_>> {
 }
 
 /// A reference that git or programs do more with than with any other.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ObeyedReference<'a> {
-    Stash,
+    Stash(Autostash),
     Name(&'a [u8]),
+}
+
+impl ObeyedReference<'_> {
+    /// Returns whether it is one of those that were there before. Git moves references from one file to another.
+    pub fn is_among(&self, known: &[String]) -> bool {
+        match self {
+            Self::Stash(stash) => stash.is_among(known),
+            Self::Name(name) => known.iter().any(|known| *known == String::from_utf8_lossy(name)),
+        }
+    }
+}
+
+/// A stash that git applies by itself. It may hold the only copy of what the user has not committed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Autostash {
+    /// The number of its commit, where it is one.
+    pub commit: Option<String>,
+}
+
+impl Autostash {
+    /// Reads one as it stands in a file.
+    pub fn of(content: &[u8]) -> Self {
+        let number = content.trim_ascii();
+        let commit = is_object_id(number).then(|| String::from_utf8_lossy(number).into_owned());
+        Self { commit }
+    }
+
+    /// Returns what it is known by later: no reference has such a name.
+    pub fn known_as(&self) -> Option<String> {
+        self.commit.as_ref().map(|commit| format!("MERGE_AUTOSTASH {commit}"))
+    }
+
+    /// Returns whether it is one of those that were there before.
+    pub fn is_among(&self, known: &[String]) -> bool {
+        self.known_as().is_some_and(|name| known.contains(&name))
+    }
+}
+
+/// Returns whether a text is the number of an object.
+pub(super) fn is_object_id(text: &[u8]) -> bool {
+    matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Returns packed references without those that are obeyed, but for these names.
 pub fn without_obeyed_references(packed: &[u8], known: &[String]) -> Vec<u8> {
-    let goes = |line: &[u8]| match obeyed_reference(line.strip_suffix(b"\n").unwrap_or(line)) {
-        Some(ObeyedReference::Stash) => true,
-        Some(ObeyedReference::Name(name)) => {
-            !known.iter().any(|known| *known == String::from_utf8_lossy(name))
-        }
-        None => false,
+    let goes = |line: &[u8]| {
+        let obeyed = obeyed_reference(line.strip_suffix(b"\n").unwrap_or(line));
+        obeyed.is_some_and(|obeyed| !obeyed.is_among(known))
     };
     let mut is_left_out = false;
     let mut kept = Vec::with_capacity(packed.len());
@@ -239,11 +277,9 @@ mod tests {
         let without = without_obeyed_references(packed.as_bytes(), &[]);
         assert_eq!(String::from_utf8(without).unwrap(), kept);
         assert_eq!(without_obeyed_references(kept.as_bytes(), &[]), kept.as_bytes());
-        let own = tag("refs/heads/${x}");
-        assert_eq!(
-            without_obeyed_references(own.as_bytes(), &["refs/heads/${x}".to_owned()]),
-            own.as_bytes()
-        );
+        let own = tag("refs/heads/${x}") + &tag("MERGE_AUTOSTASH");
+        let known = ["refs/heads/${x}".to_owned(), format!("MERGE_AUTOSTASH {number}")];
+        assert_eq!(without_obeyed_references(own.as_bytes(), &known), own.as_bytes());
         let obeyed = |line: String| obeyed_reference(line.as_bytes()).is_some();
         for blank in [' ', '\t', '\r', '\x0b'] {
             assert!(

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::{BesideKind, Reason};
+use policy::classify::{BesideKind, Reason, repository};
 use policy::plan::FileId;
 use policy::protect::table::NamePattern;
 use policy::text::escape;
@@ -239,8 +239,13 @@ impl Baseline {
         let is_since = |path: &Path| self.touched(root, path) == Touched::Since;
         // Of one that is shared, its own boundary says what its index would write.
         let is_shared = |git: &Path| self.shared_elsewhere.iter().any(|shared| shared == git);
-        let start =
-            index::Start { indexes: &self.indexes, was_searched: &was_searched, is_shared: &is_shared };
+        let references = |git: &Path| self.references_of(git);
+        let start = index::Start {
+            indexes: &self.indexes,
+            references: &references,
+            was_searched: &was_searched,
+            is_shared: &is_shared,
+        };
         let indexes = index::added_entries(root, &start, mounts, goes, is_since);
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
@@ -396,6 +401,9 @@ impl Baseline {
         let Some(facts) = Facts::at(root, one.path) else { return Vec::new() };
         let entry = self.entry(one.path);
         if entry.is_some_and(|entry| is_surely_unchanged(root, entry, one, &facts)) {
+            return Vec::new();
+        }
+        if one.is_unexpected && facts.is_file() && self.is_known_reference(one.path) {
             return Vec::new();
         }
         // A new link makes anybody's files look like git's data.
@@ -561,9 +569,22 @@ impl Baseline {
         self.kept.get(at).map(Original::File)
     }
 
-    /// Lists the references in a file that were obeyed at the start.
-    pub(crate) fn references_at(&self, path: &Path) -> Vec<String> {
-        index::known_references(&self.indexes, path)
+    /// Lists the references that were obeyed at the start, of a directory of git's data, in whatever files they were.
+    pub(crate) fn references_of(&self, git: &Path) -> Vec<String> {
+        let of_git = self.entries.iter().filter_map(|entry| entry.path.strip_prefix(git).ok());
+        let loose = of_git.filter(|path| repository::is_hostile_reference(path));
+        let loose = loose.map(|path| path.to_string_lossy().into_owned());
+        index::known_references(&self.indexes, git).into_iter().chain(loose).collect()
+    }
+
+    /// Returns whether this is a reference that was there at the start, in a file of many.
+    fn is_known_reference(&self, path: &Path) -> bool {
+        let in_git = path.ancestors().filter(|above| above.ends_with("refs")).filter_map(Path::parent);
+        in_git.filter_map(|git| Some((git, path.strip_prefix(git).ok()?))).any(|(git, name)| {
+            let is_it = |known: &String| *known == name.to_string_lossy();
+            repository::is_hostile_reference(name)
+                && index::known_references(&self.indexes, git).iter().any(is_it)
+        })
     }
 
     fn entry(&self, path: &Path) -> Option<&Entry> {

@@ -152,7 +152,8 @@ fn other_references(
     finding: &Finding,
     start: Option<&Baseline>,
 ) -> Result<Option<Content>, QuarantineError> {
-    let is_of_references = matches!(finding.reason, Reason::NamesReferences { .. } | Reason::AppliesStash);
+    let is_of_references =
+        matches!(finding.reason, Reason::NamesReferences { .. } | Reason::AppliesStash { .. });
     let is_table = index::is_reftable(&finding.path);
     if !is_of_references || !is_table && !finding.path.ends_with("packed-refs") {
         return Ok(None);
@@ -169,7 +170,7 @@ fn other_references(
     if read as u64 > path_list::MAX_SIZE {
         return Err(failed(io::ErrorKind::FileTooLarge.into()));
     }
-    let known = start.map(|start| start.references_at(&path)).unwrap_or_default();
+    let known = start.map(|start| start.references_of(index::git_of_references(&path))).unwrap_or_default();
     let bytes = if is_table {
         // One that cannot be made is put in the place of none: git then says that the table is missing.
         let Ok(bytes) = reftable::without_obeyed_references(&all, &known) else { return Ok(None) };

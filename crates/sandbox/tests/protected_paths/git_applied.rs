@@ -46,7 +46,7 @@ fn is_applied(boundary: &Boundary) -> bool {
 #[test]
 fn a_stash_that_the_next_commit_would_apply_is_quarantined() {
     for place in [".git/MERGE_AUTOSTASH", ".git/packed-refs"] {
-        let attack = |boundary: &Boundary| {
+        let attack = |boundary: &Boundary| -> String {
             let number = stash(boundary);
             let content = match place {
                 ".git/packed-refs" => {
@@ -55,6 +55,7 @@ fn a_stash_that_the_next_commit_would_apply_is_quarantined() {
                 _ => format!("{number}\n"),
             };
             boundary.write(place, &content);
+            number
         };
         let boundary = hooked();
         attack(&boundary);
@@ -62,11 +63,11 @@ fn a_stash_that_the_next_commit_would_apply_is_quarantined() {
 
         let boundary = hooked();
         let baseline = boundary.baseline();
-        attack(&boundary);
+        let commit = Some(attack(&boundary));
         let found = move_all(&boundary, &baseline);
         // Every branch may be among packed references, so the others are put back.
         let said: Vec<_> = found.iter().map(|one| (one.path.as_path(), &one.reason, one.restored)).collect();
-        assert_eq!(said, [(Path::new(place), &Reason::AppliesStash, place == ".git/packed-refs")]);
+        assert_eq!(said, [(Path::new(place), &Reason::AppliesStash { commit }, place == ".git/packed-refs")]);
         assert!(!is_applied(&boundary), "{place}");
     }
 }
@@ -100,9 +101,39 @@ fn a_stash_of_an_interrupted_rebase_is_quarantined() {
     let baseline = boundary.baseline();
     attack(&boundary);
     let found = move_all(&boundary, &baseline);
-    assert!(found.iter().any(|one| one.reason == Reason::AppliesStash), "{found:?}");
+    assert!(found.iter().any(|one| matches!(one.reason, Reason::AppliesStash { .. })), "{found:?}");
     let _ = Command::new("git").args(["rebase", "--abort"]).current_dir(&boundary.host).output();
     assert!(!boundary.host.join(".envrc").exists());
+}
+
+#[test]
+fn the_users_changes_in_a_stash_that_is_quarantined_are_named_and_can_be_brought_back() {
+    let boundary = hooked();
+    for (branch, text) in [("other", "2"), ("main", "3")] {
+        git(&boundary.host, &["checkout", "-q", "-B", branch, "HEAD"]);
+        boundary.write("more", text);
+        git(&boundary.host, &["add", "more"]);
+        git(&boundary.host, &["commit", "-q", "-m", branch]);
+        if branch == "other" {
+            git(&boundary.host, &["checkout", "-q", "HEAD~"]);
+        }
+    }
+    boundary.write("file", "a day of work");
+    let baseline = boundary.baseline();
+    let rebase = |words: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b", "rebase"];
+        let _ = Command::new("git").args(identity).args(words).current_dir(&boundary.host).output();
+    };
+    rebase(&["--autostash", "other"]);
+    let stashed = fs::read_to_string(boundary.host.join(".git/rebase-merge/autostash")).unwrap();
+    let said: Vec<_> = move_all(&boundary, &baseline).iter().map(ToString::to_string).collect();
+    let command = format!("`git stash store {}` keeps it", stashed.trim());
+    assert!(said.iter().any(|line| line.contains(&command)), "{said:?}");
+    git(&boundary.host, &["stash", "store", stashed.trim()]);
+    rebase(&["--abort"]);
+    assert_ne!(fs::read_to_string(boundary.host.join("file")).unwrap(), "a day of work", "the control");
+    git(&boundary.host, &["stash", "apply", "-q"]);
+    assert_eq!(fs::read_to_string(boundary.host.join("file")).unwrap(), "a day of work");
 }
 
 #[test]

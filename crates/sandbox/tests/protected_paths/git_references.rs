@@ -115,6 +115,49 @@ fn references_in_tables_that_were_obeyed_at_the_start_stay() {
 }
 
 #[test]
+fn references_that_were_obeyed_at_the_start_stay_in_whatever_file_git_puts_them() {
+    const NAMES: [&str; 3] = ["fix/login&signup", "other|one", "a$(b)"];
+    let plain = || committed().0;
+    let in_tables: fn() -> Boundary = || in_tables("sha1");
+    for (what, prepare, start, agent) in [
+        ("packed", plain as fn() -> Boundary, &["tag", "x"][..], &["pack-refs", "--all"][..]),
+        ("loose", plain, &["pack-refs", "--all"], &["commit", "-q", "--allow-empty", "-m", "more"]),
+        ("compacted", in_tables, &["tag", "x"], &["pack-refs", "--all"]),
+    ] {
+        let boundary = prepare();
+        for name in NAMES {
+            git(&boundary.host, &["branch", name]);
+        }
+        git(&boundary.host, &["checkout", "-q", NAMES[0]]);
+        git(&boundary.host, start);
+        let baseline = boundary.baseline();
+        git(&boundary.host, agent);
+        assert_eq!(boundary.compare(&baseline), [], "{what}");
+        git(&boundary.host, &["branch", "evil;x"]);
+        assert_ne!(boundary.compare(&baseline), [], "the control: {what}");
+    }
+}
+
+#[test]
+fn a_stash_of_the_users_own_stays_in_whatever_table_git_puts_it() {
+    let boundary = in_tables("sha1");
+    git(&boundary.host, &["update-ref", "MERGE_AUTOSTASH", "HEAD"]);
+    let baseline = boundary.baseline();
+    git(&boundary.host, &["branch", "more"]);
+    git(&boundary.host, &["pack-refs", "--all"]);
+    assert_eq!(boundary.compare(&baseline), []);
+    // Another one is the agent's.
+    git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "more"]);
+    git(&boundary.host, &["update-ref", "MERGE_AUTOSTASH", "HEAD"]);
+    let found = boundary.compare(&baseline);
+    assert!(found.iter().any(|one| matches!(one.reason, Reason::AppliesStash { .. })), "{found:?}");
+    // That there is none any more is said as well.
+    git(&boundary.host, &["update-ref", "-d", "MERGE_AUTOSTASH"]);
+    git(&boundary.host, &["pack-refs", "--all"]);
+    assert_eq!(boundary.compare(&baseline), []);
+}
+
+#[test]
 fn a_table_that_git_reads_in_two_ways_is_quarantined() {
     let boundary = in_tables("sha1");
     let baseline = boundary.baseline();

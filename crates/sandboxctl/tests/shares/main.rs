@@ -4,6 +4,7 @@
 mod asked;
 mod files;
 mod git_config;
+mod git_data;
 mod hidden;
 mod led_out;
 mod options;

@@ -14,7 +14,7 @@ pub(super) const SUBMODULE: u32 = 0o160_000;
 pub(super) const KIND: u32 = 0o170_000;
 
 /// Returns a number in hexadecimal digits.
-pub(super) fn hex(number: &[u8]) -> String {
+pub(in crate::classify) fn hex(number: &[u8]) -> String {
     let digit = |half: u8| char::from_digit(half.into(), 16);
     number.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
 }

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::{LINK, ObjectFormat, Paths, SUBMODULE_CONTENT};
+use policy::classify::repository::Autostash;
 use policy::classify::{FileFormat, Reason, layout};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -87,11 +88,11 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
                 paths.hidden.iter().chain(&paths.written).map(|path| text(path)).collect()
             }
             ListContent::Lines(lines) => lines.clone(),
-            ListContent::References { names, .. } => names.clone(),
-            ListContent::Names { .. }
-            | ListContent::Stash
-            | ListContent::TooMany
-            | ListContent::Malformed => Vec::new(),
+            ListContent::References { names, stash } => {
+                names.iter().cloned().chain(stash.as_ref().and_then(Autostash::known_as)).collect()
+            }
+            ListContent::Stash(stash) => stash.known_as().into_iter().collect(),
+            ListContent::Names { .. } | ListContent::TooMany | ListContent::Malformed => Vec::new(),
         };
         let numbers = |staged: &[Staged]| {
             let files = staged.iter().flat_map(|staged| &staged.files);
@@ -134,14 +135,21 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
     mounts.path_lists.iter().map(remember).collect()
 }
 
-/// Lists the references that were obeyed at the start and are in the place of a file of references now. Git puts tables together into
-/// others: of those in one directory all count.
-pub(crate) fn known_references(start: &[Index], path: &Path) -> Vec<String> {
+/// Lists the references in files of many that were obeyed at the start, of a directory of git's data. Git moves them from one file to
+/// another, and puts tables together.
+pub(crate) fn known_references(start: &[Index], git: &Path) -> Vec<String> {
     let is_of = |index: &&Index| {
-        index.path == path
-            || is_reftable(path) && is_reftable(&index.path) && index.path.parent() == path.parent()
+        index.path.strip_prefix(git).is_ok_and(|path| {
+            layout::is_reftable(path) || ["packed-refs", "MERGE_AUTOSTASH"].map(Path::new).contains(&path)
+        })
     };
     start.iter().filter(is_of).flat_map(|index| index.hidden.iter().cloned()).collect()
+}
+
+/// Returns the directory of git's data that a file of references is in.
+pub(crate) fn git_of_references(path: &Path) -> &Path {
+    let directory = path.parent().unwrap_or(path);
+    if is_reftable(path) { directory.parent().unwrap_or(directory) } else { directory }
 }
 
 /// Returns whether a file in git's data that lists something is a table of references.
@@ -154,6 +162,8 @@ pub(crate) fn is_reftable(path: &Path) -> bool {
 /// What is known of indexes from the start.
 pub(crate) struct Start<'b> {
     pub(crate) indexes: &'b [Index],
+    /// The references of a directory of git's data that were obeyed.
+    pub(crate) references: &'b dyn Fn(&Path) -> Vec<String>,
     /// Whether a directory of git's data was looked at.
     pub(crate) was_searched: &'b dyn Fn(&Path) -> bool,
     /// Whether the work tree of one is another shared directory, where it is looked at too.
@@ -219,14 +229,17 @@ pub(crate) fn added_entries(
                 let bytes = usize::try_from(list.stamp.size()).unwrap_or(usize::MAX);
                 found(Reason::TooLarge { bytes }, FindingOrigin::Earlier);
             }
-            ListContent::Stash => found(Reason::AppliesStash, is_new),
-            ListContent::References { has_stash: true, .. } => {
-                found(Reason::AppliesStash, FindingOrigin::Created);
+            ListContent::Stash(stash) if !stash.is_among(&(start.references)(&list.git)) => {
+                found(Reason::AppliesStash { commit: stash.commit.clone() }, is_new);
             }
-            ListContent::References { names, .. } => {
-                let known = known_references(start.indexes, &list.path);
+            ListContent::Stash(_) => {}
+            ListContent::References { names, stash } => {
+                let known = (start.references)(&list.git);
                 let added = added(&known, names.iter().cloned());
-                if let Some((references, example)) = added {
+                if let Some(stash) = stash.as_ref().filter(|stash| !stash.is_among(&known)) {
+                    let commit = stash.commit.clone();
+                    found(Reason::AppliesStash { commit }, FindingOrigin::Created);
+                } else if let Some((references, example)) = added {
                     found(Reason::NamesReferences { references, example }, FindingOrigin::Created);
                 }
             }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use policy::classify::file_lists::{self, PackNames};
 use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, StagedKind};
 use policy::classify::reftable::{self, MalformedTable};
-use policy::classify::repository::ObeyedReference;
+use policy::classify::repository::{Autostash, ObeyedReference};
 use policy::classify::{MAX_CONTENT, layout, repository};
 use policy::text::json_bytes;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
@@ -98,15 +98,16 @@ pub enum ListContent {
     /// These paths.
     Paths(Paths),
     /// Names of files beside it, but for this one, which lies elsewhere.
-    Names { elsewhere: Option<PathBuf> },
+    Names {
+        elsewhere: Option<PathBuf>,
+    },
     /// These lines, without those that say nothing.
     Lines(Vec<String>),
-    /// A stash that git applies by itself.
-    Stash,
+    Stash(Autostash),
     /// References of which git or programs do more than with any other, in a file of many.
     References {
-        /// Whether a stash is among them that git applies by itself.
-        has_stash: bool,
+        /// The stash among them that git applies by itself.
+        stash: Option<Autostash>,
         /// Those of which the name alone is, up to a bound.
         names: Vec<String>,
     },
@@ -181,7 +182,7 @@ impl PathList {
                 ListContent::Names { elsewhere: file_lists::graph_elsewhere(&up_to(&file, MAX_SIZE)?) }
             }
             ListKind::Lines => ListContent::Lines(lines(&up_to(&file, MAX_CONTENT as u64)?)),
-            ListKind::Stash => ListContent::Stash,
+            ListKind::Stash => ListContent::Stash(Autostash::of(&up_to(&file, MAX_REFERENCE_LENGTH)?)),
             ListKind::Packed | ListKind::Reftable => match (kind, up_to(&file, MAX_SIZE + 1)?) {
                 (_, content) if content.len() as u64 > MAX_SIZE => ListContent::TooMany,
                 (ListKind::Packed, content) => packed(&content)?,
@@ -452,14 +453,14 @@ fn in_table(content: &[u8]) -> Option<ListContent> {
 
 #[derive(Default)]
 struct ObeyedReferences {
-    has_stash: bool,
+    stash: Option<Autostash>,
     names: Vec<String>,
 }
 
 impl ObeyedReferences {
     fn add(&mut self, obeyed: ObeyedReference<'_>) {
         match obeyed {
-            ObeyedReference::Stash => self.has_stash = true,
+            ObeyedReference::Stash(stash) => self.stash = Some(stash),
             ObeyedReference::Name(name) if self.names.len() < MAX_HIDDEN => {
                 self.names.push(String::from_utf8_lossy(name).into_owned());
             }
@@ -468,8 +469,8 @@ impl ObeyedReferences {
     }
 
     fn listed(self) -> Option<ListContent> {
-        let Self { has_stash, names } = self;
-        (has_stash || !names.is_empty()).then_some(ListContent::References { has_stash, names })
+        let Self { stash, names } = self;
+        (stash.is_some() || !names.is_empty()).then_some(ListContent::References { stash, names })
     }
 }
 

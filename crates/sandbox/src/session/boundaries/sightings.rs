@@ -63,7 +63,7 @@ impl Sightings {
 /// Returns whether programs that do nothing unusual leave this behind for a moment: a pointer of git's to what is not there yet, a file that
 /// is half written, or what git itself stashes while it rebases.
 fn is_passing(reason: &Reason) -> bool {
-    matches!(reason, Reason::GitElsewhere | Reason::Unreadable { .. } | Reason::AppliesStash)
+    matches!(reason, Reason::GitElsewhere | Reason::Unreadable { .. } | Reason::AppliesStash { .. })
 }
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_passing_state_is_reported_when_two_scans_have_found_it_and_all_else_at_once() {
-        for reason in [Reason::GitElsewhere, Reason::AppliesStash] {
+        for reason in [Reason::GitElsewhere, Reason::AppliesStash { commit: None }] {
             let mut sightings = Sightings::default();
             let mut add = |paths: &[&str]| {
                 let found = paths.iter().map(|path| match path.strip_prefix("hook/") {
