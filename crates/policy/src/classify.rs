@@ -47,8 +47,8 @@ mod yaml;
 
 pub use attributes::lines_about_filter;
 pub use git::{
-    BesideKind, IdentityEntry, Reference, beyond_prefix, does_without_work_tree, identity, is_configuration,
-    names_relative, references, submodules,
+    BesideKind, IdentityEntry, Reference, beyond_prefix, does_without_work_tree, has_sparse_checkout,
+    identity, is_configuration, names_relative, references, submodules,
 };
 pub use hook::configurations_of_hook;
 

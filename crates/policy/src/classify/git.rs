@@ -9,8 +9,8 @@ use std::path::Path;
 
 pub use self::identity::{IdentityEntry, identity};
 pub use self::named::{
-    Reference, beyond_prefix, does_without_work_tree, is_configuration, names_relative, references,
-    submodules,
+    Reference, beyond_prefix, does_without_work_tree, has_sparse_checkout, is_configuration, names_relative,
+    references, submodules,
 };
 use self::syntax::{ConfigEntry, ConfigError, read};
 use super::reason::Reason;

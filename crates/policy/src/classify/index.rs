@@ -219,6 +219,8 @@ pub enum StagedKind {
     Link,
     /// The work tree of a submodule, with all that is in it.
     Submodule,
+    /// A directory of a sparse index, with all that is in it.
+    Directory,
 }
 
 impl StagedKind {
@@ -226,6 +228,7 @@ impl StagedKind {
         match kind {
             SUBMODULE => Self::Submodule,
             LINK_MODE => Self::Link,
+            DIRECTORY => Self::Directory,
             _ => Self::File,
         }
     }

@@ -2,9 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use policy::rules::hide::HidePatterns;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::host::beneath;
+
+/// How many entries of a directory are looked at for hidden ones.
+const MAX_LOOKED_AT: usize = 100_000;
 
 /// What is hidden in a boundary: what patterns name, now or later, and what was covered besides, as targets of links and as other names.
 #[derive(Debug, Default)]
@@ -28,6 +36,32 @@ impl HiddenPaths {
     pub(crate) fn cover(&self, path: &Path) -> bool {
         let is_other = || path.ancestors().any(|above| self.others.contains(above));
         self.patterns.hiding(path).is_some() || !self.others.is_empty() && is_other()
+    }
+
+    /// Returns whether something in a directory of a boundary is hidden. What cannot be looked at may be.
+    pub(crate) fn lie_in(&self, root: BorrowedFd<'_>, directory: &Path) -> bool {
+        let mut left = MAX_LOOKED_AT;
+        let mut ahead = vec![directory.to_path_buf()];
+        while let Some(directory) = ahead.pop() {
+            let opened = match beneath::listing(root, &directory) {
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                opened => opened,
+            };
+            let Ok(opened) = opened else { return true };
+            let Ok(entries) = beneath::entries(opened.as_fd()) else { return true };
+            for entry in entries {
+                let Ok((name, kind)) = entry else { return true };
+                let path = directory.join(name);
+                left -= 1;
+                if left == 0 || self.cover(&path) {
+                    return true;
+                }
+                if kind == FileType::Directory {
+                    ahead.push(path);
+                }
+            }
+        }
+        false
     }
 
     /// Lists those that no pattern names.

@@ -19,7 +19,7 @@ const TRACE: &str = "test -e ../trace";
 const PROMISE: &str = "mkdir d; echo x > d/f; git add .; git commit -q -m d; t=$(git rev-parse HEAD:d);
      rm -f .git/index; find .git/objects -path \"*${t#??}\" -delete";
 
-fn sh(boundary: &Boundary, directory: &str, script: &str) -> bool {
+pub(super) fn sh(boundary: &Boundary, directory: &str, script: &str) -> bool {
     let mut shell = Command::new("sh");
     let shell = shell.args(["-c", script]).current_dir(boundary.host.join(directory)).env_clear();
     for (name, value) in [

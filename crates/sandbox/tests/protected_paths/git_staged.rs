@@ -2,6 +2,7 @@
 //! show that it does.
 
 use super::git_data::index;
+use super::git_settings::sh;
 use super::repositories::{committed, git, move_all};
 use super::*;
 
@@ -145,6 +146,43 @@ fn a_submodule_at_or_above_a_protected_path_is_reported() {
         assert_eq!(staged(&boundary, &baseline), [], "the control");
         add(path);
         assert_eq!(staged(&boundary, &baseline), [(1, path.to_owned())]);
+    }
+}
+
+#[test]
+fn a_directory_of_a_sparse_index_at_or_above_a_protected_path_is_reported() {
+    let prepared = || {
+        let boundary = with_hooks(&[]);
+        boundary.write("docs/page", "1").write("deps/x", "1");
+        git(&boundary.host, &["add", "-A"]);
+        git(&boundary.host, &["commit", "-q", "-m", "more"]);
+        git(&boundary.host, &["sparse-checkout", "set", "--sparse-index", ".githooks"]);
+        git(&boundary.host, &["init", "-q", "deps/r"]);
+        boundary.until_the_clock_is_past(".git/index");
+        boundary
+    };
+    let commit = |boundary: &Boundary, directory: &str| {
+        let script = format!(
+            "blob=$(echo evil | git hash-object -w --stdin); tree=$(printf \"100644 blob $blob\\tconfig.toml\\n\" | git mktree)
+             all=$( (git ls-tree HEAD | grep -v '{directory}$'; printf \"040000 tree $tree\\t{directory}\\n\") | git mktree)
+             git reset -q --hard $(git commit-tree -p HEAD -m more $all)"
+        );
+        assert!(sh(boundary, "", &script));
+    };
+    for (directory, counts) in
+        [(".cargo", true), (".vscode", true), ("deps", true), ("docs", false), ("src", false)]
+    {
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        commit(&boundary, directory);
+        let listed = git(&boundary.host, &["ls-files", "--sparse"]);
+        assert!(listed.lines().any(|line| line == format!("{directory}/")), "the control: {listed}");
+        let reasons = boundary.compare(&baseline).into_iter().map(|one| one.reason);
+        let reasons: Vec<_> = reasons.filter(|one| !matches!(one, Reason::HidesChanges { .. })).collect();
+        let expected = Reason::StagesProtected { files: 1, example: format!("{directory}/") };
+        assert_eq!(reasons, counts.then_some(expected).into_iter().collect::<Vec<_>>());
+        git(&boundary.host, &["sparse-checkout", "disable"]);
+        assert!(boundary.host.join(directory).join("config.toml").exists(), "the control: git writes it");
     }
 }
 

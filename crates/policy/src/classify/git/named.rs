@@ -125,12 +125,22 @@ pub fn does_without_work_tree(content: &[u8]) -> bool {
     read(content).unwrap_or_default().iter().any(is_bare)
 }
 
+/// Returns whether a configuration has git check out a part of a work tree.
+pub fn has_sparse_checkout(content: &[u8]) -> bool {
+    read(content).unwrap_or_default().iter().any(|entry| is_on(entry, "sparsecheckout"))
+}
+
 /// Returns whether a setting says that there is no work tree.
 pub(super) fn is_bare(entry: &ConfigEntry) -> bool {
+    is_on(entry, "bare")
+}
+
+/// Returns whether a setting is this one of `core`, and true.
+fn is_on(entry: &ConfigEntry, key: &str) -> bool {
     // Without a value, a setting is true. Of others than these, git takes numbers.
     let is_false =
         |value: &OsStr| ["", "false", "no", "off", "0"].iter().any(|name| value.eq_ignore_ascii_case(name));
-    entry.is("core", "bare") && !entry.value.as_deref().is_some_and(is_false)
+    entry.is("core", key) && !entry.value.as_deref().is_some_and(is_false)
 }
 
 /// Returns whether a configuration names something that is relative to the work tree.

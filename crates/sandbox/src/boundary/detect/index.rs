@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::{LINK, ObjectFormat, Paths, SUBMODULE_CONTENT};
@@ -18,7 +18,9 @@ use sha2::{Digest as _, Sha256};
 use crate::boundary::detect::finding::FindingOrigin;
 use crate::boundary::protect::filters::{AttributesBudget, filter_of};
 use crate::boundary::protect::mounts::Mounts;
-use crate::boundary::protect::path_list::{LinkOut, ListContent, MAX_HIDDEN, PathList, Staged, data_outside};
+use crate::boundary::protect::path_list::{
+    LinkOut, ListContent, MAX_HIDDEN, PathList, Sparse, Staged, data_outside,
+};
 use crate::host::beneath;
 use crate::host::stamp::{ContentHash, Stamp};
 
@@ -50,6 +52,9 @@ pub(crate) struct Index {
     /// Files that are hidden inside, and that commits left out because of a bit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<String>,
+    /// Whether git took the bit from files that lie there.
+    #[serde(default, skip_serializing_if = "Sparse::is_no")]
+    sparse: Sparse,
     /// Other files that are hidden inside, with hashes of what attributes say of their filters, where they say something.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     filtered: Vec<(String, String)>,
@@ -109,7 +114,9 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
             .staged_hidden
             .iter()
             .flat_map(|staged| staged.files.iter().map(|(path, _)| (staged.tree.as_path(), path.as_path())));
+        let is_file = |(_, path): &(&Path, &Path)| !path.as_os_str().as_bytes().ends_with(b"/");
         let filtered = hidden_files
+            .filter(is_file)
             .take(MAX_HIDDEN)
             .filter_map(|(tree, path)| Some((text(path), filter_of(root, list, tree, path, &budget)?)));
         let filtered = filtered.collect();
@@ -127,6 +134,7 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
             staged,
             staged_hidden,
             left_out,
+            sparse: list.sparse,
             filtered,
             staged_links,
             links_out,
@@ -353,11 +361,12 @@ fn newly_recorded(
     list: &PathList,
     is_since: impl Fn(&Path) -> bool,
 ) -> Option<Reason> {
+    let before = before?;
     let is_news = |path: &&String| {
         let path = Path::new(path.as_str());
-        list.staged_hidden.iter().any(|staged| is_taken(root, list, staged, path, &is_since))
+        list.staged_hidden.iter().any(|staged| is_taken(root, (before, list), staged, path, &is_since))
     };
-    let mut recorded = before?.left_out.iter().filter(is_news).peekable();
+    let mut recorded = before.left_out.iter().filter(is_news).peekable();
     let example = (*recorded.peek()?).clone();
     Some(Reason::RecordsHidden { files: recorded.count(), example })
 }
@@ -366,14 +375,15 @@ fn newly_recorded(
 /// agent has made, as the index has it.
 fn is_taken(
     root: BorrowedFd<'_>,
-    list: &PathList,
+    (before, list): (&Index, &PathList),
     staged: &Staged,
     path: &Path,
     is_since: impl Fn(&Path) -> bool,
 ) -> bool {
     let Staged { tree, format, files } = staged;
     let place = tree.join(path);
-    let is_left_out = list.left_out.contains(&(tree.clone(), path.to_path_buf()));
+    let keeps_bits = list.sparse.is_no() || before.sparse == Sparse::Yes;
+    let is_left_out = keeps_bits && list.left_out.contains(&(tree.clone(), path.to_path_buf()));
     let is_held = |number: &String| files.iter().any(|(held, of)| held == path && of == number);
     let is_new =
         || !is_since(&place) || number_of(root, &place, *format).is_some_and(|number| !is_held(&number));
@@ -387,15 +397,16 @@ fn newly_filtered(
     list: &PathList,
     is_since: impl Fn(&Path) -> bool,
 ) -> Option<Reason> {
+    let before = before?;
     let budget = AttributesBudget::default();
     let is_exposed = |path: &Path, filter: &str| {
         list.staged_hidden.iter().any(|staged| {
             filter_of(root, list, &staged.tree, path, &budget).as_deref() != Some(filter)
-                && is_taken(root, list, staged, path, &is_since)
+                && is_taken(root, (before, list), staged, path, &is_since)
         })
     };
     let is_news = |(path, filter): &&(String, String)| is_exposed(Path::new(path), filter);
-    let mut filtered = before?.filtered.iter().filter(is_news).peekable();
+    let mut filtered = before.filtered.iter().filter(is_news).peekable();
     let (example, _) = filtered.peek()?;
     Some(Reason::FiltersHidden { example: example.clone(), files: filtered.count() })
 }

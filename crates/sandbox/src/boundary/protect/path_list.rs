@@ -13,7 +13,7 @@ use policy::classify::file_lists::{self, PackNames};
 use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, StagedKind};
 use policy::classify::reftable::{self, MalformedTable};
 use policy::classify::repository::{Autostash, ObeyedReference};
-use policy::classify::{MAX_CONTENT, layout, repository};
+use policy::classify::{MAX_CONTENT, has_sparse_checkout, layout, repository};
 use policy::text::json_bytes;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -62,6 +62,8 @@ pub struct PathList {
     pub(crate) attributes: Vec<Staged>,
     /// Of an index, the files that are hidden inside and that commits leave out because of a bit, with their work trees.
     pub(crate) left_out: BTreeSet<(PathBuf, PathBuf)>,
+    /// Of an index, whether the configuration of its work tree alone has it sparse.
+    pub(crate) sparse: Sparse,
     /// Of an index, the links that are at no protected path.
     pub(crate) staged_links: Vec<Staged>,
     /// Of an index, the links out of the boundary beneath which it lists files.
@@ -81,6 +83,28 @@ pub(crate) struct LinkOut {
     /// One of the files.
     #[serde(with = "json_bytes::path")]
     pub(crate) example: PathBuf,
+}
+
+/// Whether a configuration of a work tree has git check out a part of it. Git then takes `skip-worktree` from each file that lies there.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Sparse {
+    #[default]
+    No,
+    Yes,
+}
+
+impl Sparse {
+    /// Reads it in a directory of git's data.
+    fn of(data: &OwnedFd) -> Self {
+        let config = beneath::file(data, Path::new("config.worktree")).ok();
+        let content = config.and_then(|(file, _)| up_to(&file.into(), MAX_CONTENT as u64));
+        if content.is_some_and(|content| has_sparse_checkout(&content)) { Self::Yes } else { Self::No }
+    }
+
+    pub(crate) fn is_no(&self) -> bool {
+        *self == Self::No
+    }
 }
 
 /// What an index holds for some paths.
@@ -206,7 +230,7 @@ impl PathList {
             }
         };
         let content_hash = is_read.then(|| ContentHash::of(&file, kind.longest())).flatten();
-        let (linked, trees, links_out, left_out, attributes) = Default::default();
+        let (linked, trees, links_out, left_out, attributes, sparse) = Default::default();
         let (staged, staged_hidden, staged_links) = Default::default();
         Some(Self {
             path,
@@ -218,6 +242,7 @@ impl PathList {
             staged_hidden,
             attributes,
             left_out,
+            sparse,
             staged_links,
             links_out,
             stamp,
@@ -246,6 +271,7 @@ impl PathList {
     /// Takes a path that is hidden inside for one where git must not write: it would record its content where the agent reads it. Reads
     /// what an index holds for such paths: a commit records what lies there.
     pub(crate) fn note_hidden(&mut self, root: impl AsFd, hidden: &HiddenPaths) {
+        let root = root.as_fd();
         let ListContent::Paths(paths) = &mut self.listed else { return };
         if hidden.is_empty() {
             return;
@@ -263,7 +289,10 @@ impl PathList {
         let Ok(data) = data else { return };
         let Some(content) = self.content(&data) else { return };
         for Staged { tree, format, .. } in &self.staged {
-            let is_hidden = |path: &Path, _| hidden.cover(&tree.join(path));
+            let is_hidden = |path: &Path, kind: StagedKind| {
+                let path = tree.join(path);
+                hidden.cover(&path) || kind == StagedKind::Directory && hidden.lie_in(root, &path)
+            };
             let Some(files) = self.held(&data, &content, *format, is_hidden) else { continue };
             let above: BTreeSet<PathBuf> = files
                 .iter()
@@ -276,6 +305,7 @@ impl PathList {
             self.staged_hidden.push(staged(files));
             let shared = |name: &str| self.beside(&data, &self.path.with_file_name(name));
             let left_out = index::left_out(&content, *format, |path| hidden.cover(&tree.join(path)), shared);
+            self.sparse = Sparse::of(&data);
             self.left_out.extend(left_out.unwrap_or_default().into_iter().map(|path| (tree.clone(), path)));
         }
     }

@@ -128,7 +128,8 @@ impl Search<'_> {
 
 /// Returns whether git writes something at a path of the list, or below it, where it writes an entry of an index.
 fn would_write(listed: &Path, path: &Path, kind: StagedKind) -> bool {
-    let is_above = kind == StagedKind::Submodule && listed.starts_with(path);
+    let is_whole = matches!(kind, StagedKind::Submodule | StagedKind::Directory);
+    let is_above = is_whole && listed.starts_with(path);
     is_above
         || match listed.to_str() {
             Some(text) => table::covers(text, path),
@@ -168,6 +169,12 @@ impl<'s> NestedBases<'s> {
 
     /// Returns whether git writes something that a program obeys in one of them, where it writes an entry of an index.
     fn would_write(&mut self, path: &Path, kind: StagedKind) -> bool {
+        let is_above = |bases: &BTreeSet<PathBuf>| {
+            bases.range(path.to_path_buf()..).next().is_some_and(|base| base.starts_with(path))
+        };
+        if kind == StagedKind::Directory && (is_above(&self.trees) || is_above(&self.data)) {
+            return true;
+        }
         let parent = path.parent().unwrap_or(path);
         if self.last != parent {
             let is_base = |path: &&Path| self.trees.contains(*path) || self.data.contains(*path);
