@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::failure::Failure;
+use crate::room::Room;
 
 /// How many commands run at once.
 pub(crate) const COMMANDS: usize = 16;
@@ -30,12 +31,14 @@ pub(crate) struct Admission {
     commands: Arc<Semaphore>,
     quick: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
+    /// The room for messages: without any, nobody reads what calls answer.
+    pub(crate) room: Room,
 }
 
 impl Default for Admission {
     fn default() -> Self {
         let of = |permits| Arc::new(Semaphore::new(permits));
-        Self { commands: of(COMMANDS), quick: of(QUICK), waiting: of(WAITING) }
+        Self { commands: of(COMMANDS), quick: of(QUICK), waiting: of(WAITING), room: Room::default() }
     }
 }
 
@@ -44,15 +47,23 @@ impl Admission {
     ///
     /// # Errors
     ///
-    /// Too many wait already.
+    /// Too many wait already, or too much waits to be read by clients.
     pub(crate) async fn enter(&self, queue: Queue) -> Result<OwnedSemaphorePermit, Failure> {
         let room = match queue {
             Queue::Command => &self.commands,
             Queue::Quick => &self.quick,
         };
-        if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
-            return Ok(permit);
+        let permit = match Arc::clone(room).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => self.wait_for(room).await?,
+        };
+        if self.room.is_full() {
+            return Err(Failure::Busy("clients do not read the answers that they have"));
         }
+        Ok(permit)
+    }
+
+    async fn wait_for(&self, room: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Failure> {
         let busy = || Failure::Busy("as many calls run and wait as the server takes at once");
         let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
         Arc::clone(room).acquire_owned().await.map_err(|_| busy())
@@ -88,6 +99,18 @@ mod tests {
             for task in waiting {
                 assert!(task.await.unwrap());
             }
+        });
+    }
+
+    #[test]
+    fn nothing_is_begun_whose_answer_would_wait_with_too_many_others() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let admission = Admission::default();
+            let unread = admission.room.take_for_answer(1 << 30);
+            assert!(matches!(admission.enter(Queue::Quick).await, Err(Failure::Busy(_))));
+            drop(unread);
+            assert!(admission.enter(Queue::Quick).await.is_ok());
         });
     }
 }

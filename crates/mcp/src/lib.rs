@@ -10,6 +10,7 @@ mod approval;
 mod failure;
 mod program;
 mod resources;
+mod room;
 mod server;
 mod session;
 mod tools;

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full, Limited, combinators::BoxBody};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{ACCEPT, ALLOW, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,11 +25,12 @@ use self::deadline_stream::DeadlineStream;
 use self::events::Events;
 use self::headers::{NameList, Refusal};
 use self::session::{Pending, Sessions};
-use super::inbound::{Inbound, Step, VERSIONS, error_object};
+use super::inbound::{self, Inbound, Step, VERSIONS, error_object};
 use super::stdio::signalled;
 use super::token::Token;
 use super::{ENDING, MOST_MESSAGE, collect_children, runtime};
 use crate::program::Program;
+use crate::room::{Held, Room};
 
 mod deadline_stream;
 mod events;
@@ -194,13 +195,10 @@ async fn post(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
             "a client accepts `application/json` and `text/event-stream`",
         );
     }
-    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, MOST_MESSAGE).collect()).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            return text(StatusCode::PAYLOAD_TOO_LARGE, "a message is 4194304 bytes long at most");
-        }
-        Ok(Err(_)) => return text(StatusCode::BAD_REQUEST, "the body of the request cannot be read"),
-        Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body of the request has not come"),
+    // The message has its room until it is parsed; then the request has.
+    let (body, room) = match message(body, shared.sessions.room()).await {
+        Ok(message) => message,
+        Err(refusal) => return refusal,
     };
     let (session, step, is_new) = match session_id(&head.headers) {
         Some(id) => match shared.sessions.find(id) {
@@ -216,7 +214,7 @@ async fn post(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
             }
         },
         None if is_initialize(&body) => {
-            let mut inbound = Inbound::default();
+            let mut inbound = Inbound::new(shared.sessions.room().clone());
             match inbound.accept(&body) {
                 // One that cannot begin takes the place of no other.
                 step @ Step::Deliver(_) => match shared.sessions.begin(inbound) {
@@ -234,6 +232,7 @@ async fn post(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
             );
         }
     };
+    drop((body, room));
     let mut response = match step {
         Step::Answer(value) => json(answer_status(&value), &value),
         Step::Nothing => empty(StatusCode::ACCEPTED),
@@ -253,6 +252,43 @@ async fn post(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
         }
     }
     response
+}
+
+/// Reads a message, and takes the room that it needs meanwhile.
+///
+/// # Errors
+///
+/// It is too long, has not come in time, or there is no room: the answer says so.
+async fn message(mut body: Incoming, room: &Room) -> Result<(Vec<u8>, Held), Response<Body>> {
+    let too_large = || text(StatusCode::PAYLOAD_TOO_LARGE, "a message is 4194304 bytes long at most");
+    let length =
+        body.size_hint().upper().map_or(MOST_MESSAGE, |length| length.try_into().unwrap_or(usize::MAX));
+    if length > MOST_MESSAGE {
+        return Err(too_large());
+    }
+    let held = room.take(length).ok_or_else(|| {
+        text(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "busy: there is no room for so large a message at the moment; send it again",
+        )
+    })?;
+    let mut bytes = Vec::new();
+    let read = async {
+        // Into one piece: each frame would take more than its bytes, and a client says how many there are.
+        while let Some(frame) = body.frame().await {
+            let unreadable = |_| text(StatusCode::BAD_REQUEST, "the body of the request cannot be read");
+            let frame = frame.map_err(unreadable)?;
+            let part = frame.data_ref().map_or(&[][..], |part| part);
+            if bytes.len() + part.len() > MOST_MESSAGE {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(part);
+        }
+        Ok(())
+    };
+    let late = |_| text(StatusCode::REQUEST_TIMEOUT, "the body of the request has not come");
+    tokio::time::timeout(PATIENCE, read).await.map_err(late)??;
+    Ok((bytes, held))
 }
 
 /// Waits for the one answer.
@@ -294,8 +330,7 @@ fn answer_status(value: &Value) -> StatusCode {
 
 /// Returns whether this may begin a session.
 fn is_initialize(body: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(body)
-        .is_ok_and(|value| value["method"] == "initialize" && !value["id"].is_null())
+    inbound::read(body).is_ok_and(|(value, _)| value["method"] == "initialize" && !value["id"].is_null())
 }
 
 fn session_id(headers: &HeaderMap) -> Option<&str> {

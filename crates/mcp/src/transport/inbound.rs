@@ -9,6 +9,8 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
+use crate::room::{Held, Room, SMALL};
+
 /// The versions of the protocol that are spoken, the newest first.
 pub(super) const VERSIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
 
@@ -18,6 +20,15 @@ const METHODS: &[&str] = &[
     "resources/list", "resources/read", "resources/subscribe", "resources/templates/list",
     "resources/unsubscribe", "tools/call", "tools/list",
 ];
+
+/// The most values of JSON in a message. A file is one of them, however long it is.
+const MOST_VALUES: usize = 1 << 16;
+
+/// What a value takes at most besides its text: that of an object with one entry.
+const VALUE: usize = 640;
+
+/// The longest `id` of a request, in bytes: it is kept, and repeated in the answer.
+const LONGEST_ID: usize = 1024;
 
 /// The most requests of one client that have no answer yet.
 const MOST_IN_FLIGHT: usize = 1024;
@@ -51,27 +62,40 @@ enum Answer {
     Dropped,
 }
 
+/// A request that has no answer yet.
+#[derive(Debug)]
+struct InFlight {
+    answer: Answer,
+    _room: Held,
+}
+
 /// The state of one client's connection.
 #[derive(Debug, Default)]
 pub(super) struct Inbound {
     stage: Stage,
-    in_flight: HashMap<RequestId, Answer>,
+    in_flight: HashMap<RequestId, InFlight>,
+    /// The room for what its requests hold.
+    room: Room,
     /// The requests to the client that have no answer yet.
     asked: HashSet<RequestId>,
 }
 
 impl Inbound {
+    /// Begins with a client that has sent nothing yet.
+    pub(super) fn new(room: Room) -> Self {
+        Self { room, ..Self::default() }
+    }
+
     /// Takes what has come as one message.
     pub(super) fn accept(&mut self, bytes: &[u8]) -> Step {
-        match serde_json::from_slice::<Value>(bytes) {
-            Ok(value) => self.accept_value(value),
-            Err(error) => {
-                Step::Answer(error_object(&Value::Null, -32700, &format!("this is no JSON: {error}")))
-            }
+        match read(bytes) {
+            Ok((value, size)) => self.accept_value(value, size),
+            Err(answer) => Step::Answer(answer),
         }
     }
 
-    fn accept_value(&mut self, mut value: Value) -> Step {
+    /// Takes a message that takes so many bytes of memory.
+    fn accept_value(&mut self, mut value: Value, size: usize) -> Step {
         let refuse = |id: &Value, message: &str| Step::Answer(error_object(id, -32600, message));
         let Some(object) = value.as_object_mut() else {
             return refuse(
@@ -82,6 +106,12 @@ impl Inbound {
         let id = object.get("id").cloned();
         let known_id = match &id {
             None => None,
+            Some(Value::String(text)) if text.len() > LONGEST_ID => {
+                return refuse(
+                    &Value::Null,
+                    &format!("the `id` of a request has {LONGEST_ID} bytes at most"),
+                );
+            }
             Some(Value::String(text)) => Some(NumberOrString::String(text.as_str().into())),
             Some(other) => match other.as_i64() {
                 Some(number) => Some(NumberOrString::Number(number)),
@@ -106,14 +136,17 @@ impl Inbound {
                 if method == "initialize" {
                     speak_a_known_version(object);
                 }
-                self.request(value, &id, known_id, &method)
+                self.request(value, size, &id, known_id, &method)
             }
             None => self.notification(value, &method),
         }
     }
 
-    fn request(&mut self, value: Value, id: &Value, known_id: RequestId, method: &str) -> Step {
+    fn request(&mut self, value: Value, size: usize, id: &Value, known_id: RequestId, method: &str) -> Step {
         let refuse = |message: &str| Step::Answer(error_object(id, -32600, message));
+        if size > SMALL && method != "tools/call" {
+            return refuse("only the call of a tool may be that large");
+        }
         if self.in_flight.contains_key(&known_id) {
             return refuse("a request with this `id` has no answer yet");
         }
@@ -124,6 +157,13 @@ impl Inbound {
                 "busy: as many requests wait for an answer as the server takes; ask again when some have one",
             ));
         }
+        let Some(room) = self.room.take(size) else {
+            return Step::Answer(error_object(
+                id,
+                -32000,
+                "busy: messages that are not answered, or answers that are not read, take all the room that the server has for them; ask again when some are gone",
+            ));
+        };
         match (self.stage, method) {
             (Stage::New | Stage::Initializing, "ping") => {
                 return Step::Answer(json!({ "jsonrpc": "2.0", "id": id, "result": {} }));
@@ -147,7 +187,7 @@ impl Inbound {
                 return Step::Answer(error_object(id, -32601, &format!("there is no method `{method}`")));
             }
         };
-        self.in_flight.insert(known_id, Answer::Wanted);
+        self.in_flight.insert(known_id, InFlight { answer: Answer::Wanted, _room: room });
         let mut messages = Vec::new();
         match self.stage {
             Stage::New => self.stage = Stage::Initializing,
@@ -175,8 +215,8 @@ impl Inbound {
         }
         if let JsonRpcMessage::Notification(notification) = &message {
             if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                if let Some(answer) = self.in_flight.get_mut(&cancelled.params.request_id) {
-                    *answer = Answer::Dropped;
+                if let Some(request) = self.in_flight.get_mut(&cancelled.params.request_id) {
+                    request.answer = Answer::Dropped;
                 }
             }
         }
@@ -215,13 +255,50 @@ impl Inbound {
                 return true;
             }
         };
-        self.in_flight.remove(id) != Some(Answer::Dropped)
+        self.in_flight.remove(id).is_none_or(|request| request.answer == Answer::Wanted)
     }
 
     /// Returns whether every request has its answer.
     pub(super) fn is_idle(&self) -> bool {
         self.in_flight.is_empty()
     }
+}
+
+/// Reads a message, and returns how many bytes of memory it takes. What the values take is known before they are read.
+///
+/// # Errors
+///
+/// It is no JSON, or has too many values: the answer says so.
+pub(super) fn read(bytes: &[u8]) -> Result<(Value, usize), Value> {
+    let values = count_values(bytes);
+    if values > MOST_VALUES {
+        let message = format!("a message has {MOST_VALUES} values at most");
+        return Err(error_object(&Value::Null, -32600, &message));
+    }
+    let value = serde_json::from_slice(bytes)
+        .map_err(|error| error_object(&Value::Null, -32700, &format!("this is no JSON: {error}")))?;
+    Ok((value, bytes.len() + values * VALUE))
+}
+
+/// Counts the values in a text of JSON, up to what is none: each but the first follows a `[`, a `{` or a comma. An empty list or object counts as two.
+fn count_values(bytes: &[u8]) -> usize {
+    let mut values = 1;
+    let mut bytes = bytes.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' | b',' => values += 1,
+            // To the end of the text, over what is escaped in it.
+            b'"' => {
+                while let Some(byte) = bytes.next().filter(|byte| **byte != b'"') {
+                    if *byte == b'\\' {
+                        bytes.next();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    values
 }
 
 /// Returns an error of JSON-RPC.
@@ -252,15 +329,16 @@ mod tests {
     use super::*;
 
     fn greet(inbound: &mut Inbound) -> Step {
-        inbound.accept_value(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } }))
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+        inbound.accept(hello.to_string().as_bytes())
     }
 
     fn ready() -> Inbound {
         let mut inbound = Inbound::default();
         assert!(matches!(greet(&mut inbound), Step::Deliver(_)));
-        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        assert!(matches!(inbound.accept_value(begun), Step::Deliver(_)));
+        let begun = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert!(matches!(inbound.accept(begun), Step::Deliver(_)));
         inbound
     }
 
@@ -359,5 +437,68 @@ mod tests {
             json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 0 } });
         assert!(inbound.send(&serde_json::from_value(cancelled).unwrap()));
         assert!(matches!(inbound.accept(answer), Step::Nothing));
+    }
+
+    /// Writes a call with these arguments.
+    fn call(id: usize, arguments: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"write","arguments":{arguments}}}}}"#
+        )
+    }
+
+    #[test]
+    fn values_are_counted_and_what_is_in_a_text_is_none() {
+        for (text, values) in [
+            ("1", 1),
+            (r#""[{,\"[,\\""#, 1),
+            (r#"["\\",1]"#, 3),
+            (r#"{"a":{"b":[1,2,3]},"c":0}"#, 7),
+            ("\"[[[", 1),
+        ] {
+            assert_eq!(count_values(text.as_bytes()), values, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_very_many_values_is_refused_and_a_large_file_is_not() {
+        let many = format!(r#"{{"x":[{}]}}"#, vec![r#"{"a":{}}"#; 400_000].join(","));
+        assert_eq!(code(ready().accept(call(1, &many).as_bytes())), -32600);
+        let file = json!({ "path": "a", "content": "{\"a\":[1,2],\n".repeat(1 << 18) }).to_string();
+        assert!(file.len() > 3 << 20);
+        assert!(matches!(ready().accept(call(1, &file).as_bytes()), Step::Deliver(_)));
+        let some = format!(r#"{{"x":[{}]}}"#, vec!["0"; 60_000].join(","));
+        assert!(matches!(ready().accept(call(1, &some).as_bytes()), Step::Deliver(_)));
+    }
+
+    #[test]
+    fn what_has_no_answer_takes_room_until_it_has_one() {
+        let room = Room::default();
+        let mut inbound = Inbound::new(room.clone());
+        greet(&mut inbound);
+        let file = json!({ "content": "x".repeat(4_000_000) }).to_string();
+        let mut delivered =
+            (1..100).take_while(|id| matches!(inbound.accept(call(*id, &file).as_bytes()), Step::Deliver(_)));
+        assert_eq!(delivered.by_ref().count(), 16);
+        // Of another client, too; small ones go on.
+        let mut other = Inbound::new(room);
+        greet(&mut other);
+        assert_eq!(code(other.accept(call(1, &file).as_bytes())), -32000);
+        assert!(matches!(other.accept(call(2, "{}").as_bytes()), Step::Deliver(_)));
+        let answer = ServerJsonRpcMessage::error(
+            rmcp::ErrorData::internal_error("x", None),
+            NumberOrString::Number(1),
+        );
+        inbound.send(&answer);
+        assert!(matches!(other.accept(call(3, &file).as_bytes()), Step::Deliver(_)));
+    }
+
+    #[test]
+    fn only_the_call_of_a_tool_is_large_and_no_id_is() {
+        let long = "x".repeat(SMALL);
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": long, "version": "1" } } });
+        assert_eq!(code(Inbound::default().accept(hello.to_string().as_bytes())), -32600);
+        let list = json!({ "jsonrpc": "2.0", "id": long, "method": "tools/list" });
+        assert_eq!(code(ready().accept(list.to_string().as_bytes())), -32600);
     }
 }

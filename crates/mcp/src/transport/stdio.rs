@@ -19,6 +19,7 @@ use super::inbound::{Inbound, Step, error_object};
 use super::{ENDING, MOST_MESSAGE, collect_children, end, runtime};
 use crate::admission::Admission;
 use crate::program::Program;
+use crate::room::{Held, Room};
 use crate::server::Server;
 use crate::session::{Session, fresh_name};
 
@@ -42,9 +43,10 @@ pub fn serve(program: Program) -> io::Result<()> {
     runtime.block_on(async {
         tokio::spawn(collect_children());
         let admission = Admission::default();
+        let transport = StdioTransport::open(admission.room.clone());
         let server = Server::new(Arc::clone(&session), admission);
         let ended = async {
-            match serve_server(server, StdioTransport::open()).await {
+            match serve_server(server, transport).await {
                 Ok(running) => drop(running.waiting().await),
                 // It has gone before it had begun.
                 Err(error) => (program.log)(&format!("the client has gone: {error}")),
@@ -88,15 +90,18 @@ struct StdioTransport {
     unsent: Option<Vec<u8>>,
     /// Where input has ended: ends when nobody reads output any more, or that has lasted.
     ending: Option<JoinHandle<()>>,
-    output: Option<mpsc::Sender<Vec<u8>>>,
+    output: Option<mpsc::Sender<Line>>,
     writer: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
 }
 
+/// A line to be written, and the room that it takes until then.
+type Line = (Vec<u8>, Held);
+
 /// What sending and receiving share.
-#[derive(Default)]
 struct Shared {
     inbound: Mutex<Inbound>,
+    room: Room,
     /// Notified of each answer.
     answered: Notify,
     /// Notified when nobody reads output any more.
@@ -110,13 +115,18 @@ impl Shared {
 }
 
 impl StdioTransport {
-    fn open() -> Self {
-        let shared = Arc::<Shared>::default();
-        let (output, mut lines) = mpsc::channel::<Vec<u8>>(UNWRITTEN);
+    fn open(room: Room) -> Self {
+        let shared = Arc::new(Shared {
+            inbound: Mutex::new(Inbound::new(room.clone())),
+            room,
+            answered: Notify::new(),
+            gone: Notify::new(),
+        });
+        let (output, mut lines) = mpsc::channel::<Line>(UNWRITTEN);
         let of_writer = Arc::clone(&shared);
         let writer = tokio::spawn(async move {
             let mut stdout = tokio::io::stdout();
-            while let Some(line) = lines.recv().await {
+            while let Some((line, _room)) = lines.recv().await {
                 let written = async { stdout.write_all(&line).await.and(stdout.flush().await) };
                 if written.await.is_err() {
                     of_writer.gone.notify_one();
@@ -147,7 +157,9 @@ impl StdioTransport {
         let Some(output) = &self.output else { return };
         // It fails where nobody reads output any more, which is noticed elsewhere.
         let Ok(room) = output.reserve().await else { return std::future::pending().await };
-        room.send(self.unsent.take().unwrap_or_default());
+        let line = self.unsent.take().unwrap_or_default();
+        let held = self.shared.room.take_for_answer(line.len());
+        room.send((line, held));
     }
 
     /// Takes the line that was read.
@@ -205,6 +217,8 @@ impl Transport<RoleServer> for StdioTransport {
             if is_wanted {
                 let mut line = serde_json::to_vec(&item)?;
                 line.push(b'\n');
+                let held = shared.room.take_for_answer(line.len());
+                let line = (line, held);
                 let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
                 let output = output.ok_or_else(gone)?;
                 if matches!(item, JsonRpcMessage::Notification(_)) {

@@ -96,3 +96,51 @@ fn what_is_asked_before_is_what_the_tool_says() {
     let long = client.fails("read", json!({ "path": "~".repeat(6000) }));
     assert!(long.len() < 400, "{long}");
 }
+
+#[test]
+fn messages_take_no_more_memory_than_a_server_has_for_them() {
+    let Some(place) = native("large messages by MCP") else { return };
+    let mut client = Client::new(&place, &[]);
+    client.does("write", json!({ "path": "large", "content": "{\"a\": [1, 2]},\n".repeat(200_000) }));
+    assert_eq!(fs::metadata(place.workspace().join("large")).unwrap().len(), 3_000_000);
+    // Others wait for their turn.
+    for _ in 0..16 {
+        client.request("tools/call", json!({ "name": "shell", "arguments": { "command": "sleep 999" } }));
+    }
+    let before = peak(client.server.id());
+    let objects = vec![r#"{"a":{}}"#; 450_000].join(",");
+    for _ in 0..3 {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":"objects","method":"tools/call","params":{{"name":"shell","arguments":{{"command":"true","x":[{objects}]}}}}}}"#
+        );
+        client.write(call.as_bytes());
+        client.write(b"\n");
+    }
+    // It is read when the three are.
+    assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
+    let of_objects = peak(client.server.id()) - before;
+    assert!(of_objects < 64, "{of_objects} MiB more than {before}");
+    for _ in 0..3 {
+        let refused =
+            client.wait_for("a refusal", |value| value["id"].is_null() && value.get("error").is_some());
+        assert_eq!(refused["error"]["code"], -32600, "{refused:#}");
+    }
+    let stdin = "x".repeat(4_000_000);
+    let calls: Vec<_> = (0..48)
+        .map(|_| {
+            let arguments = json!({ "command": "cat", "stdin": stdin });
+            client.request("tools/call", json!({ "name": "shell", "arguments": arguments }))
+        })
+        .collect();
+    let refused = client.answer(*calls.last().unwrap());
+    assert_eq!(refused["error"]["code"], -32000, "{refused:#}");
+    // What is small goes on.
+    assert_eq!(client.does("sandbox_list", json!({}))["sandboxes"].as_array().unwrap().len(), 1);
+}
+
+/// Returns the most memory that a process has had, in MiB.
+pub(crate) fn peak(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
+}

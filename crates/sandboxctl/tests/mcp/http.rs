@@ -300,3 +300,21 @@ fn a_session_that_ends_while_its_sandbox_is_made_leaves_nothing() {
     drop(server);
     assert_eq!(crate::listed(&place), json!([]));
 }
+
+#[test]
+fn a_message_in_very_many_pieces_takes_no_more_than_in_one() {
+    let Some(place) = native("pieces of a message of MCP over HTTP") else { return };
+    let server = Server::new(&place);
+    assert_eq!(server.raw(&server.headers(""), &" ".repeat(1 << 20)).status, 400);
+    let before = crate::hostile::peak(server.process.id());
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(crate::PATIENCE)).unwrap();
+    write!(stream, "{}transfer-encoding: chunked\r\n\r\n", server.headers("")).unwrap();
+    stream.write_all("1\r\n \r\n".repeat(1 << 20).as_bytes()).unwrap();
+    stream.write_all(b"0\r\n\r\n").unwrap();
+    let mut said = [0; 12];
+    stream.read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"HTTP/1.1 400");
+    let more = crate::hostile::peak(server.process.id()) - before;
+    assert!(more < 16, "{more} MiB more than {before}");
+}

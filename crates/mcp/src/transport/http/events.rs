@@ -10,6 +10,7 @@ use rmcp::model::JsonRpcMessage;
 use tokio::time::{Instant, Interval, interval_at};
 
 use super::session::Pending;
+use crate::room::Held;
 
 /// How often something is sent where there is nothing to say, so that nobody on the way takes the connection for dead.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -19,6 +20,18 @@ pub(super) struct Events {
     /// None after the answer.
     pending: Option<Pending>,
     ticks: Interval,
+}
+
+/// An event that is being written, and the room that it takes until then.
+struct Event {
+    text: String,
+    _room: Held,
+}
+
+impl AsRef<[u8]> for Event {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
 }
 
 impl Events {
@@ -39,11 +52,13 @@ impl Body for Events {
         let Some(pending) = &mut self.pending else { return Poll::Ready(None) };
         match pending.poll_next(context) {
             Poll::Ready(Some(message)) => {
+                let data = serde_json::to_string(&message).unwrap_or_default();
+                let text = format!("event: message\ndata: {data}\n\n");
+                let room = pending.room_for(text.len());
                 if matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) {
                     self.pending = None;
                 }
-                let data = serde_json::to_string(&message).unwrap_or_default();
-                Poll::Ready(Some(Ok(Frame::data(Bytes::from(format!("event: message\ndata: {data}\n\n"))))))
+                Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(Event { text, _room: room })))))
             }
             Poll::Ready(None) => {
                 self.pending = None;

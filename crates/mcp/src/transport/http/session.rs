@@ -23,6 +23,7 @@ use crate::admission::Admission;
 use crate::approval::AskedFor;
 use crate::failure::Failure;
 use crate::program::Program;
+use crate::room::{Held, Room};
 use crate::server::Server;
 use crate::session::{Session, fresh_name, random_hex};
 
@@ -56,6 +57,7 @@ pub(super) struct HttpSession {
     to_server: mpsc::Sender<ClientJsonRpcMessage>,
     state: Mutex<State>,
     end: CancellationToken,
+    room: Room,
 }
 
 struct State {
@@ -102,6 +104,7 @@ impl Sessions {
             to_server,
             state: Mutex::new(State { inbound, waiting: HashMap::new(), used: Instant::now() }),
             end: CancellationToken::new(),
+            room: self.room().clone(),
         });
         all.insert(id, Arc::clone(&session));
         drop(all);
@@ -122,6 +125,11 @@ impl Sessions {
             sessions.alive.send_modify(|alive| *alive -= 1);
         });
         Ok(session)
+    }
+
+    /// Returns the room for the messages of all sessions.
+    pub(super) fn room(&self) -> &Room {
+        &self.admission.room
     }
 
     /// Finds a session.
@@ -221,6 +229,11 @@ impl HttpSession {
 }
 
 impl Pending {
+    /// Takes room for a message to the client, which is there already.
+    pub(super) fn room_for(&self, bytes: usize) -> Held {
+        self.session.room.take_for_answer(bytes)
+    }
+
     /// Waits for what comes next; `None` where nothing will come any more.
     pub(super) async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
         self.from_server.recv().await
