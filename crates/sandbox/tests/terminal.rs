@@ -285,6 +285,14 @@ fn in_the_background_it_leaves_the_terminal_alone_until_it_is_brought_to_the_fro
     person.sees("outer> ");
 }
 
+#[test]
+fn a_sequence_of_one_terminals_own_is_not_shown() {
+    let output = r"<\033}qs\000\033GQ\0337\033(B\033[1m>";
+    let mut person = Person::running(&["sh", "-c", &format!("printf '{output}'")]);
+    person.sees("<qs\0Q\x1b7\x1b(B\x1b[1m>");
+    person.ends_with(0);
+}
+
 /// The relay that runs somewhere below the person's shell.
 fn relay_below(person: &Person) -> u32 {
     let session = nix::unistd::Pid::from_raw(i32::try_from(person.child.id()).unwrap());

@@ -66,7 +66,7 @@ pub(super) fn meaning(sequence: &[u8]) -> Meaning {
     let (kind, rest) = match sequence {
         [ESC, kind, rest @ ..] => (*kind, rest),
         [LEAD, control @ 0x80..=0x9f, rest @ ..] => (control - 0x40, rest),
-        // Another character.
+        // A character.
         _ => return Meaning::Silent,
     };
     match kind {
@@ -79,16 +79,42 @@ pub(super) fn meaning(sequence: &[u8]) -> Meaning {
         b']' => command(until_end(rest)),
         b'P' => device_control(until_end(rest)),
         b'_' => application_command(rest),
+        b'k' => Meaning::Silent,
+        // Messages of screen, and what is for others.
+        b'X' | b'^' => Meaning::Steers,
+        _ => escape(kind, rest),
+    }
+}
+
+/// Returns what ESC and what follows it does, where that begins nothing longer: what ECMA-35 and ECMA-48 have and programs use, and the
+/// bell of screen. Others begin a string in one terminal (`ESC }` in Terminology, `ESC A` in Emacs), swallow what comes next in another,
+/// and are answered by a third (`ESC G` in rxvt).
+fn escape(kind: u8, rest: &[u8]) -> Meaning {
+    match (kind, rest) {
         // All as it was at first (RIS), and the keypad.
-        b'c' | b'=' | b'>' => Meaning::Keys,
+        (b'c' | b'=' | b'>', []) => Meaning::Keys,
         // DECID. And UTF-8 may be another language.
-        b'Z' => Meaning::Asks,
-        b'%' if rest == b"G" => Meaning::Asks,
-        // Keys in 8-bit controls.
-        b' ' if rest == b"G" => Meaning::Steers,
-        // Messages of screen, and what is for others. The end of UTF-8.
-        b'X' | b'^' | b'!' | b'%' => Meaning::Steers,
-        _ => Meaning::Silent,
+        (b'Z', []) | (b'%', b"G") => Meaning::Asks,
+        _ if is_of_screen(kind, rest) => Meaning::Silent,
+        _ => Meaning::Steers,
+    }
+}
+
+/// Returns whether ESC and what follows it changes the screen alone.
+fn is_of_screen(kind: u8, rest: &[u8]) -> bool {
+    let chooses_set = |byte: u8| matches!(byte, b'('..=b'+' | b'-'..=b'/');
+    match (kind, rest) {
+        // The cursor, lines, a tab stop, the end of a VT52 and of a string, and what flashes in screen.
+        (_, []) => matches!(kind, b'7' | b'8' | b'D' | b'E' | b'M' | b'H' | b'<' | b'\\' | b'g'),
+        // Controls of seven bits.
+        (b' ', _) => rest == b"F",
+        // The size of a line, and a screen full of `E`.
+        (b'#', [size]) => matches!(size, b'3'..=b'6' | b'8'),
+        // A set of characters of more bytes, and of one.
+        (b'$', [set]) => matches!(set, b'@' | b'A' | b'B'),
+        (b'$', [place, _]) => chooses_set(*place),
+        (_, [_]) => chooses_set(kind),
+        _ => false,
     }
 }
 
