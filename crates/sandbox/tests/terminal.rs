@@ -287,7 +287,7 @@ fn in_the_background_it_leaves_the_terminal_alone_until_it_is_brought_to_the_fro
 
 #[test]
 fn a_sequence_of_one_terminals_own_is_not_shown() {
-    let output = r"<\033}qs\000\033GQ\0337\033(B\033[1m>";
+    let output = r"<\033}qs\000\033GQ\033[15]\033[8;9;9t\0337\033(B\033[1m>";
     let mut person = Person::running(&["sh", "-c", &format!("printf '{output}'")]);
     person.sees("<qs\0Q\x1b7\x1b(B\x1b[1m>");
     person.ends_with(0);

@@ -313,12 +313,12 @@ mod tests {
 
     /// What each terminal that knows it answers.
     const QUESTIONS: &[&str] = &[
-        "\x1b[c", "\x1b[>0c", "\x1b[=c", "\x1b[6n", "\x1b[?6n", "\x1b[5n", "\x1b[21t", "\x1b[14;2t",
-        "\x1b[t", "\x1b[?2026$p", "\x1b[20$p", "\x1b[?u", "\x1bZ", "\x05", "\x1b[x", "\x1b[>q", "\x1b[?4m",
+        "\x1b[c", "\x1b[>0c", "\x1b[=c", "\x1b[6n", "\x1b[?6n", "\x1b[5n", "\x1b[13t", "\x1b[14;2t",
+        "\x1b[18t", "\x1b[?2026$p", "\x1b[20$p", "\x1b[?u", "\x1bZ", "\x05", "\x1b[x", "\x1b[>q", "\x1b[?4m",
         "\x1b[1$w", "\x1b[1;1;1;1;1;1*y", "\x1b[\"v", "\x1b['|", "\x1b[#R", "\x1b[#|", "\x1b[?2;1S",
-        "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\", "\u{9b}6n", "\u{9a}", "\u{90}$qm\u{9c}", "\u{9d}11;?\u{9c}",
-        "\x1b]11;?\x07", "\x1b]11;?\x1b\\", "\x1b]60\x07", "\x1b]1337;ReportCellSize\x07",
-        "\x1b_Gi=1,a=q;AAAA\x1b\\", "\x1b]4;1;?\x07",
+        "\x1b[?0c", "\x1b[> q", "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\", "\u{9b}6n", "\u{9a}",
+        "\u{90}$qm\u{9c}", "\u{9d}11;?\u{9c}", "\x1b]11;?\x07", "\x1b]11;?\x1b\\", "\x1b]60\x07",
+        "\x1b]1337;ReportCellSize\x07", "\x1b_Gi=1,a=q;AAAA\x1b\\", "\x1b]4;1;?\x07",
         // The focus, the size, the colours and the mouse, also as they were saved.
         "\x1b[?1004h", "\x1b[?2048h", "\x1b[?2031h", "\x1b[?996n", "\x1b[?1003h", "\x1b[?25;1004h",
         "\x1b[?1004r", "\x1b%G", // Other control characters are obeyed or ignored within.
@@ -476,6 +476,32 @@ mod tests {
         "\x1b[1003?h",
         "\x1b[1$1h",
         "\x1b[12l",
+        // The console of Linux brings another console to the front, blanks the screen, and waits for a key's name.
+        "\x1b[12;3]",
+        "\x1b[15]",
+        "\x1b[9;1]",
+        "\x1b[[",
+        // The window, and its title as an answer.
+        "\x1b[2t",
+        "\x1b[3;0;0t",
+        "\x1b[8;10;10t",
+        "\x1b[9;1t",
+        "\x1b[48t",
+        "\x1b[t",
+        "\x1b[21t",
+        "\x1b[22:8t",
+        "\x1b[>0t",
+        "\x1b[132$|",
+        "\x1b[50*|",
+        "\x1b[?3h",
+        "\x1b[?40h",
+        "\x1b[?40r",
+        // The bell, and what no program uses.
+        "\x1b[1 t",
+        "\x1b[1$u",
+        "\x1b[2;1y",
+        "\x1b[5~",
+        "\x1b[=1C",
     ];
 
     /// What changes the keys or the mouse, and nobody answers it.
@@ -497,7 +523,7 @@ mod tests {
         "\x1b[u",
         "\x1b[s",
         "\x1b[3S",
-        "\x1b[22;0;0t",
+        "\x1b[22;0;0t\x1b[23;2t\x1b[2'}\x1b[1+T",
         "\x1b[4 q",
         "\x1b[1;1;5;5$x",
         "\x1b(B\x1b)0\x1b*B\x1b+B\x1b-A\x1b$B\x1b$)C",
@@ -522,8 +548,8 @@ mod tests {
         "\x1b]1337;File=name=YQ==;inline=1;size=4:AA\r\nAA\x07",
         "\x1bPq#0;2;0;0;0\n#0~~@@\r\n-\x1b\\",
         "\x1bktitle\x1b\\",
-        "\x1b[2l\x1b[4h\x1b[12h\x1b[?2h\x1b[?8h\x1b[?46l",
-        "\x1b[?1045h\x1b[?1047h\x1b[?1048h\x1b[?1070h\x1b[?47h\x1b[?40h",
+        "\x1b[2l\x1b[4h\x1b[12h\x1b[?2h\x1b[?8h\x1b[?46l\x1b[?3l\x1b[?40l\x1b[?5W",
+        "\x1b[?1045h\x1b[?1047h\x1b[?1048h\x1b[?1070h\x1b[?47h",
     ];
 
     /// Returns what is shown of an output, wherever it is cut, and how often it asks.

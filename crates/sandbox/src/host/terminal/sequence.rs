@@ -223,17 +223,15 @@ fn is_one(modes: &[RangeInclusive<u32>], mode: u32) -> bool {
 
 /// Returns what a control sequence does, without its beginning: ESC and a bracket, or one character, which some terminals do not know.
 fn control(sequence: &[u8], by_escape: bool) -> Meaning {
-    let Some(control) = Control::parse(sequence) else { return Meaning::Asks };
+    let Some(control) = Control::parse(sequence) else { return Meaning::Steers };
     match (control.private, control.between, control.last) {
-        _ if !control.is_well_formed() => Meaning::Steers,
-        // The printer, 8-bit controls for keys, the format of keys, and the locator.
-        (_, b"", b'i') | (_, b"\"", b'p') | (Some(b'>'), b"", b'f') | (_, b"'", b'w' | b'z' | b'{') => {
-            Meaning::Steers
-        }
-        _ if switches_more(control) => Meaning::Steers,
+        _ if !control.is_well_formed() || switches_more(control) => Meaning::Steers,
         // What one terminal switches off has to be off in all of them.
         _ if control.is_of_keys() && !(by_escape && control.is_read_alike()) => Meaning::Steers,
-        _ if !is_silent(control) => Meaning::Asks,
+        (None, b"", b't') => of_window(control),
+        _ if is_question(control) => Meaning::Asks,
+        // Among them are the printer, 8-bit controls for keys, the format of keys, the locator, and the consoles of Linux.
+        _ if !is_silent(control) => Meaning::Steers,
         _ if control.is_of_keys() || control.is_soft_reset() => Meaning::Keys,
         _ => Meaning::Silent,
     }
@@ -248,8 +246,9 @@ fn switches_more(control: Control<'_>) -> bool {
         (None, Some(12)) => control.last == b'l',
         // A VT52, which reads other sequences, and keys that repeat nothing.
         (Some(b'?'), Some(2 | 8)) => matches!(control.last, b'l' | b'r'),
-        // A window of another kind, which reads other sequences (xterm's Tektronix), and a log in a file.
-        (Some(b'?'), Some(38 | 46)) => matches!(control.last, b'h' | b'r'),
+        // A window of another size, and whether it may get that; one of another kind, which reads other sequences (xterm's Tektronix);
+        // and a log in a file.
+        (Some(b'?'), Some(3 | 40 | 38 | 46)) => matches!(control.last, b'h' | b'r'),
         // What is not known, and what is no number: among them are backspace, Alt and other modifiers, other keyboards, the clipboard,
         // and the window at BEL.
         (Some(b'?'), mode) if control.is_plain() && matches!(control.last, b'h' | b'l' | b'r') => {
@@ -259,26 +258,55 @@ fn switches_more(control: Control<'_>) -> bool {
     })
 }
 
-/// Returns whether nobody answers a control sequence.
-fn is_silent(control: Control<'_>) -> bool {
-    let first = || control.numbers().next().flatten();
+/// Returns what an operation on the window does: the last title comes back, and what programs ask is its state, place and size. Others
+/// move it, change its size or hide it, and have it type its title, which may be any text.
+fn of_window(control: Control<'_>) -> Meaning {
+    match control.numbers().next().flatten() {
+        _ if !control.is_read_alike() => Meaning::Steers,
+        Some(22 | 23) => Meaning::Silent,
+        Some(11 | 13..=16 | 18 | 19) => Meaning::Asks,
+        _ => Meaning::Steers,
+    }
+}
+
+/// Returns whether a control sequence is a question, or has the terminal type by itself.
+fn is_question(control: Control<'_>) -> bool {
     match (control.private, control.between, control.last) {
-        // Reports on the window and its titles.
-        (None, b"", b't') => first().is_some_and(|operation| !(11..=21).contains(&operation)),
-        // All others without anything that asks for attributes, states and parameters, or prints.
+        (Some(b'?'), b"", b'h' | b'r') => control.numbers().flatten().any(|mode| is_one(REPORTING, mode)),
+        // What it is, its state, its parameters; keys, pictures and the keyboard. The console of Linux shows another cursor at `CSI ? c`.
+        (None, b"", last) => matches!(last, b'c' | b'n' | b'x'),
+        (Some(b'?'), b"", last) => matches!(last, b'c' | b'm' | b'n' | b'u' | b'S'),
+        (Some(b'>'), b"", last) => matches!(last, b'c' | b'q'),
+        (Some(b'='), b"", last) => last == b'c',
+        // Modes, tab stops, what is displayed, the locator, a sum, colours, and more cursors (kitty).
+        (None, b"$", last) => matches!(last, b'p' | b'w'),
+        (Some(b'?'), b"$", last) => last == b'p',
+        (None, b"\"", last) => last == b'v',
+        (None, b"'", last) => last == b'|',
+        (None, b"*", last) => last == b'y',
+        (None, b"#", last) => matches!(last, b'R' | b'S' | b'|'),
+        (Some(b'>'), b" ", last) => last == b'q',
+        _ => false,
+    }
+}
+
+/// Returns whether nobody answers a control sequence, which changes the screen alone, or the keys.
+fn is_silent(control: Control<'_>) -> bool {
+    match (control.private, control.between, control.last) {
         (None, b"", last) => {
             matches!(last, b'@'..=b'M' | b'P' | b'S' | b'T' | b'X' | b'Z' | b'`' | b'a' | b'b' | b'd'..=b'h' | b'l' | b'm' | b'q'..=b's' | b'u')
         }
-        (Some(b'?'), b"", b'h' | b'r') => !control.numbers().flatten().any(|mode| is_one(REPORTING, mode)),
-        (Some(b'?'), b"", last) => matches!(last, b'J' | b'K' | b'l' | b's'),
-        (Some(b'>'), b"", last) => matches!(last, b'm' | b'n' | b'p' | b's' | b't' | b'u'),
+        (Some(b'?'), b"", last) => matches!(last, b'J' | b'K' | b'W' | b'h' | b'l' | b'r' | b's'),
+        (Some(b'>'), b"", last) => matches!(last, b'm' | b'n' | b'p' | b's' | b'u'),
         (Some(b'<' | b'='), b"", last) => last == b'u',
-        // Rectangles, pages and scrolling; the cursor; resets; protection; colours on a stack.
-        (None, b"$", last) => matches!(last, b'r' | b't' | b'v' | b'x' | b'z' | b'{' | b'|' | b'}' | b'~'),
-        (None, b" ", last) => matches!(last, b'@' | b'A' | b'q' | b't' | b'u'),
+        // Rectangles, pages and scrolling; the cursor; columns; lines that come back (kitty); resets; protection; colours on a stack.
+        (None, b"$", last) => matches!(last, b'r' | b't' | b'v' | b'x' | b'z' | b'{' | b'}' | b'~'),
+        (None, b" ", last) => matches!(last, b'@' | b'A' | b'q'),
+        (None, b"'", last) => matches!(last, b'}' | b'~'),
+        (None, b"+", last) => last == b'T',
         (None, b"!", last) => last == b'p',
         (None, b"\"", last) => last == b'q',
-        (None, b"*", last) => matches!(last, b'x' | b'|'),
+        (None, b"*", last) => last == b'x',
         (None, b"#", last) => matches!(last, b'p' | b'q' | b'{' | b'}' | b'P' | b'Q'),
         _ => false,
     }
