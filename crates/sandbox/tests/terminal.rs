@@ -293,6 +293,14 @@ fn a_sequence_of_one_terminals_own_is_not_shown() {
     person.ends_with(0);
 }
 
+#[test]
+fn a_notification_is_shown_and_reports_nothing() {
+    let output = r"<\033]99;i=a:c=1:a=report;ended\033\\\033]133;A;click_events=1\007>";
+    let mut person = Person::running(&["sh", "-c", &format!("printf '{output}'")]);
+    person.sees("<\x1b]99;i=a;ended\x1b\\\x1b]133;A\x07>");
+    person.ends_with(0);
+}
+
 /// The relay that runs somewhere below the person's shell.
 fn relay_below(person: &Person) -> u32 {
     let session = nix::unistd::Pid::from_raw(i32::try_from(person.child.id()).unwrap());

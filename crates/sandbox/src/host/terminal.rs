@@ -8,6 +8,7 @@ pub use relay::{Ends, Relay, RelaySource};
 pub use signals::Signals;
 pub use stream::{StreamError, StreamKind, check_stream};
 
+mod fields;
 mod filter;
 mod keyboards;
 mod modes;

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use rustix::termios::InputModes;
 
 use super::modes::Modes;
-use super::sequence::{BEL, ESC, LEAD, Meaning, is_palette, meaning};
+use super::sequence::{BEL, ESC, LEAD, Meaning, is_palette, meaning, narrowed};
 
 /// How much of a sequence is looked at. A longer one, such as a very large picture, is left out.
 const LONGEST: usize = 16 << 20;
@@ -202,6 +202,7 @@ impl ScreenFilter {
             shown.extend(without_controls(&begun));
             return;
         }
+        let begun = narrowed(begun);
         match meaning(&begun) {
             // What is typed is somebody else's, who has switched modes for that.
             Meaning::Keys if answers == Answers::Unread => {}
@@ -318,7 +319,8 @@ mod tests {
         "\x1b[1$w", "\x1b[1;1;1;1;1;1*y", "\x1b[\"v", "\x1b['|", "\x1b[#R", "\x1b[#|", "\x1b[?2;1S",
         "\x1b[?0c", "\x1b[> q", "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\", "\u{9b}6n", "\u{9a}",
         "\u{90}$qm\u{9c}", "\u{9d}11;?\u{9c}", "\x1b]11;?\x07", "\x1b]11;?\x1b\\", "\x1b]60\x07",
-        "\x1b]1337;ReportCellSize\x07", "\x1b_Gi=1,a=q;AAAA\x1b\\", "\x1b]4;1;?\x07",
+        "\x1b]99;i=a:p=?;\x1b\\", "\x1b]1337;ReportCellSize\x07", "\x1b_Gi=1,a=q;AAAA\x1b\\",
+        "\x1b]4;1;?\x07",
         // The focus, the size, the colours and the mouse, also as they were saved.
         "\x1b[?1004h", "\x1b[?2048h", "\x1b[?2031h", "\x1b[?996n", "\x1b[?1003h", "\x1b[?25;1004h",
         "\x1b[?1004r", "\x1b%G", // Other control characters are obeyed or ignored within.
@@ -343,8 +345,12 @@ mod tests {
         "\x1b]633;E;rm\x07",
         "\x1b]52;c;dGV4dA==\x07",
         "\x1b]52;c;?\x07",
-        "\x1b]133;C;cmdline=rm\x07",
-        "\x1b]133;C;k=s;cmdline_url=rm\x07",
+        "\x1b]133;Aclick_events=1\x07",
+        "\x1b]133;E;rm\x07",
+        "\x1b]133\x07",
+        "\x1b]99;i=a:p=alive;\x07",
+        "\x1b]99;i=a:p=buttons;yes\x07",
+        "\x1b]99;i=a;two\nlines\x07",
         "\x1b]6;file:///a\x07",
         "\x1b]46;/a\x07",
         "\x1b]51;A/a\x07",
@@ -535,6 +541,9 @@ mod tests {
         "\x1b]4;1;#ffffff\x07\x1b]10;red\x07\x1b]11;red\x1b\\",
         "\x1b]133;A\x07",
         "\x1b]133;D;0\x07",
+        "\u{9d}133;A;k=s;redraw=0\u{9c}",
+        "\x1b]99;;text\x1b\\",
+        "\x1b]99;i=a:d=0;title\x1b\\\x1b]99;i=a:d=1:a=focus:p=body;text\x07",
         "\x1b]9;4;1;50\x07",
         "\x1b]9;3 tests passed\x07",
         "\x1b]777;notify;title;text\x07",
@@ -710,6 +719,21 @@ mod tests {
         let mut filter = ScreenFilter { kind: Kind::Console, ..ScreenFilter::default() };
         assert_eq!(filter.show(output, Answers::Unread), output);
         assert_eq!(ScreenFilter::default().show(output, Answers::Unread), b"text");
+    }
+
+    #[test]
+    fn what_is_typed_at_a_click_or_at_any_later_time_is_left_out_of_a_command() {
+        for (output, rest) in [
+            ("\x1b]133;A;click_events=1\x07$ ", "\x1b]133;A\x07$ "),
+            ("\x1b]133;A;cl=m;aid=3\x1b\\", "\x1b]133;A;aid=3\x1b\\"),
+            ("\u{9d}0133;C;k=s;cmdline_url=rm\u{9c}", "\u{9d}0133;C;k=s\u{9c}"),
+            ("\x1b]99;i=a:c=1:w=5000;ended\x1b\\", "\x1b]99;i=a:w=5000;ended\x1b\\"),
+            ("\x1b]99;a=report;ended\x07", "\x1b]99;;ended\x07"),
+        ] {
+            for answers in [Answers::Read, Answers::Unread] {
+                assert_eq!(shown(output.as_bytes(), answers), (rest.as_bytes().to_vec(), 0), "{output:?}");
+            }
+        }
     }
 
     #[test]

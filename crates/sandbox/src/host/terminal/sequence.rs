@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use super::fields;
+
 /// What a terminal does about a sequence.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Meaning {
@@ -115,6 +117,25 @@ fn is_of_screen(kind: u8, rest: &[u8]) -> bool {
         (b'$', [place, _]) => chooses_set(*place),
         (_, [_]) => chooses_set(kind),
         _ => false,
+    }
+}
+
+/// Returns what is shown of a sequence in its place: a mark of a prompt, or a notification, has fields that are left out.
+pub(super) fn narrowed(sequence: Vec<u8>) -> Vec<u8> {
+    let text = until_end(&sequence);
+    let ([ESC, b']', string @ ..] | [LEAD, 0x9d, string @ ..]) = text else { return sequence };
+    let (first, fields) = first_field(string, b';');
+    let kept = match number(first) {
+        Some(MARK) => fields::mark(fields),
+        Some(NOTIFICATION) => fields::notification(fields),
+        _ => None,
+    };
+    match kept {
+        Some(kept) if kept != fields && !is_read_otherwise(b']', string) => {
+            let (before, end) = (text.len() - fields.len(), &sequence[text.len()..]);
+            [&sequence[..before], &kept, end].concat()
+        }
+        _ => sequence,
     }
 }
 
@@ -312,6 +333,12 @@ fn is_silent(control: Control<'_>) -> bool {
     }
 }
 
+/// The number of a mark of a prompt.
+const MARK: u32 = 133;
+
+/// That of a notification of kitty's.
+const NOTIFICATION: u32 = 99;
+
 /// Returns what a command to the operating system (OSC) does.
 fn command(text: &[u8]) -> Meaning {
     let (first, text) = first_field(text, b';');
@@ -329,9 +356,11 @@ fn command(text: &[u8]) -> Meaning {
             steers(first != b"4" && !first.is_empty() && first.iter().all(u8::is_ascii_digit))
         }
         777 => steers(!text.starts_with(b"notify;")),
-        99 | 60 | 61 => Meaning::Asks,
-        // Where a prompt and what a command prints begins and ends; not which command it is.
-        133 => steers(text.split(|byte| *byte == b';').any(|field| field.starts_with(b"cmdline"))),
+        60 | 61 => Meaning::Asks,
+        NOTIFICATION if fields::notification(text).as_deref() == Some(text) => {
+            asks(fields::is_question(text))
+        }
+        MARK => steers(fields::mark(text).as_deref() != Some(text)),
         50 if text.starts_with(b"?") => Meaning::Asks,
         50 => steers(!text.starts_with(b"CursorShape=")),
         1337 => of_iterm(text),
