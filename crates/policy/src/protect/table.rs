@@ -68,6 +68,8 @@ pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Modules of Jython", rows: python::JYTHON_ROWS },
     RowGroup { title: "Modules of Erlang", rows: beam::ROWS },
     RowGroup { title: "Private modules of Python", rows: python::PRIVATE_ROWS },
+    RowGroup { title: "Modules of builds of Python", rows: python::BUILD_ROWS },
+    RowGroup { title: "Modules of tools and kernels in Python", rows: python::CERTAIN_ROWS },
     RowGroup { title: "Editors", rows: editors::ROWS },
     RowGroup { title: "Agents", rows: agents::ROWS },
     RowGroup { title: "Tools for building and versions", rows: builds::ROWS },

@@ -1,6 +1,6 @@
 //! Examples of what each row of the table of protected paths finds, and of what passes: git, shells, editors, agents.
 
-use policy::protect::table::built_in;
+use policy::protect::table::{GROUPS, RowGroup, built_in};
 
 /// A row's path, a file in it, content that a program would obey, and content that harms nobody.
 pub(crate) type Example = (&'static str, &'static str, &'static str, &'static str);
@@ -12,12 +12,17 @@ pub(crate) fn examples() -> impl Iterator<Item = Example> {
     written.copied().chain(built_in().filter_map(of_module))
 }
 
-/// Makes an example of a row that stands for a module of Erlang or for a private one of Python: of those there are many, and all alike.
+/// Makes an example of a row that stands for a module of Erlang, or for one of Python whose name nothing else has: of those there are many,
+/// and all alike.
 fn of_module(row: &'static str) -> Option<Example> {
     if row.strip_suffix(".beam").is_some() {
         return Some((row, row, "FOR1", ""));
     }
-    let module = row.strip_prefix('_').and_then(|_| row.strip_suffix(".*"))?;
+    let is_certain = |group: &&RowGroup| {
+        ["Private modules of Python", "Modules of tools and kernels in Python"].contains(&group.title)
+    };
+    let mut paths = GROUPS.iter().filter(is_certain).flat_map(|group| group.rows).flat_map(|row| row.paths);
+    let module = paths.any(|path| *path == row).then(|| row.strip_suffix(".*"))??;
     let end = if module.ends_with("__init__") { ".py" } else { ".cpython-313-x86_64-linux-gnu.so" };
     Some((row, String::leak(format!("{module}{end}")), "evil()", "evil()"))
 }
@@ -44,7 +49,9 @@ const MODULES: &[Example] = modules![
     "_colorize", "_wmi", "_curses", "_struct", "nt", "_winapi", "msvcrt", "winreg", "_weakrefset", "_typing",
     "_ssl", "_posixsubprocess", "storemagic", "astroid", "ctags", "stack_data", "executing", "pure_eval",
     "asttokens", "_queue", "_random", "_statistics", "_uuid", "unicodedata", "binascii", "fcntl", "termios",
-    "pyexpat", "sitecustomize", "usercustomize",
+    "pyexpat", "sitecustomize", "usercustomize", "ipykernel", "jupyter", "debugpy", "pyls", "pylsp",
+    "autopep8", "black", "docformatter", "flake8", "isort", "mccabe", "mypy", "pycodestyle", "pydocstyle",
+    "pylint", "re2", "yapf", "IPython", "argcomplete", "jedi", "msgpack", "psutil", "pygments", "tornado",
 ];
 
 const EXAMPLES: &[Example] = &[
@@ -313,6 +320,19 @@ const EXAMPLES: &[Example] = &[
     ("org.py", "org.py", "evil()", "evil()"),
     ("org.pyc", "org.pyc", "evil()", ""),
     ("org.so", "org.so", "evil()", ""),
+    ("java.py", "java.py", "evil()", "evil()"),
+    ("java.pyc", "java.pyc", "evil()", ""),
+    ("java.so", "java.so", "evil()", ""),
+    ("_sysconfigdata__darwin_darwin.*", "_sysconfigdata__darwin_darwin.py", "evil()", "evil()"),
+    ("_sysconfigdata__linux_aarch64-*", "_sysconfigdata__linux_aarch64-linux-gnu.py", "evil()", "evil()"),
+    ("_sysconfigdata__linux_x86_64-*", "_sysconfigdata__linux_x86_64-linux-gnu.py", "evil()", "evil()"),
+    ("_sysconfigdata__aarch64-*", "_sysconfigdata__aarch64-linux-gnu.pyc", "evil()", "evil()"),
+    ("_sysconfigdata__x86_64-*", "_sysconfigdata__x86_64-linux-gnu/__init__.py", "evil()", "evil()"),
+    ("_sysconfigdata_t_darwin_darwin.*", "_sysconfigdata_t_darwin_darwin.py", "evil()", "evil()"),
+    ("_sysconfigdata_t_linux_aarch64-*", "_sysconfigdata_t_linux_aarch64-linux-gnu.py", "evil()", "evil()"),
+    ("_sysconfigdata_t_linux_x86_64-*", "_sysconfigdata_t_linux_x86_64-linux-gnu.py", "evil()", "evil()"),
+    ("_sysconfigdata_t_aarch64-*", "_sysconfigdata_t_aarch64-linux-gnu.py", "evil()", "evil()"),
+    ("_sysconfigdata_t_x86_64-*", "_sysconfigdata_t_x86_64-linux-gnu.py", "evil()", "evil()"),
     ("lfs.lua", "lfs.lua", "evil", ""),
     ("lpeg.lua", "lpeg.lua", "evil", ""),
     ("lanes.lua", "lanes.lua", "evil", ""),

@@ -130,8 +130,17 @@ fn what_is_long_takes_no_longer_than_its_length() {
 #[test]
 fn the_source_of_a_module_counts_even_if_it_is_empty() {
     for path in [
-        "readline.py", "_pyrepl/__init__.py", "pre_commit.py", "pre_commit/__init__.py", "venv.py",
+        "readline.py",
+        "_pyrepl/__init__.py",
+        "pre_commit.py",
+        "pre_commit/__init__.py",
+        "venv.py",
         "venv/__init__.py",
+        "black.py",
+        "ipykernel_launcher.py",
+        "ipykernel_launcher/__init__.pyc",
+        "orjson.py",
+        "_sysconfigdata__linux_x86_64-linux-gnu.py",
     ] {
         assert!(matches!(file(path, ""), Some(Reason::Run { .. })), "{path}: bytecode may stand in for it");
     }
@@ -250,6 +259,7 @@ fn what_lies_beside_a_row_is_ordinary() {
         ".github/linters/.lintr.md", "src/.lintr", "a/.project", "project", "classpath", ".classpath.md",
         "x.rust-project.json", "hie-bios", "venv/pyvenv.cfg", "venv/bin/python",
         "venv/lib/python3.13/site.py", "venv/bin/activate", "src/pip.py", "pip-tools.py", "build/lib/x.py",
+        "src/black.py", "black.toml", "mypy.ini", "mypy.txt", "flake8.cfg", "pylint.rc", "jupyter/x.ipynb",
     ] {
         assert_eq!(file(path, "evil"), None, "{path}");
     }
