@@ -165,6 +165,7 @@ fn classify_role(role: FileRole, relative: &Path, content: &[u8], shared: &[Path
         FileRole::CommonDir => Some(Reason::GitElsewhere),
         FileRole::WorktreeCommonDir => (content.trim_ascii() != b"../..").then_some(Reason::GitElsewhere),
         FileRole::Policy => Some(Reason::Policy),
+        FileRole::Listed(_, ContentRule::DotEnv) if dotenv::is_unloaded(&name_of(relative)) => None,
         FileRole::Listed(row, listed) => classify_content(listed, content, row, shared),
     }
 }

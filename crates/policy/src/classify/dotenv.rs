@@ -7,9 +7,11 @@ use super::value::is_unclear;
 use crate::protect::table::content::FileFormat;
 use crate::variables::{VariableKind, kind};
 
+mod names;
 mod text;
 mod value;
 
+pub(super) use self::names::is_unloaded;
 use self::text::{Assignment, Commands, Reading, name_in, readings, statements};
 
 /// How much of a name is shown.

@@ -95,6 +95,25 @@ fn another_file_that_a_variable_chooses_must_be_one_that_is_protected() {
 }
 
 #[test]
+fn a_file_counts_unless_nobody_loads_one_of_its_name() {
+    const EVIL: &str = "NODE_OPTIONS=--require=./evil.js\n";
+    for name in [".env.lint", ".env.build.web", ".ENV.Deploy", ".env.example.local", ".e2e.env", ".local.env"]
+    {
+        assert!(file(name, EVIL).is_some(), "{name}");
+    }
+    for name in [
+        ".env.example", ".env.local.example", ".env.SAMPLE", ".env.template", ".env.vault", ".env.bak",
+        ".env.sh", ".example.env", ".xcode.env", ".env.d/build", ".env.d/.env.build", "apps.env/x",
+    ] {
+        assert_eq!(file(name, EVIL), None, "{name}");
+    }
+    // Other programs have rows of their own for these.
+    for name in [".env.local.php", ".env.leave", ".corepack.env"] {
+        assert!(!matches!(file(name, EVIL), None | Some(Reason::Variables { .. })), "{name}");
+    }
+}
+
+#[test]
 fn a_name_that_only_some_readers_see_is_found() {
     for text in [
         "\\NODE_OPTIONS=--require=./e.js",

@@ -219,7 +219,7 @@ fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
     let may_be_one = |path: &str| {
         path.ends_with("compile_commands.json")
             || matches!(path, ".editorconfig" | ".gitattributes")
-            || path == ".flaskenv"
+            || [".flaskenv", ".a.env"].contains(&path)
             || path.starts_with(".env")
                 && !path.starts_with(".envrc")
                 && ![".env.leave", ".env.local.php"].contains(&path)

@@ -226,12 +226,17 @@ fn variables_stay_writable_and_are_classified_where_they_are_new() {
     boundary.write(".env", &OWN.replace("PORT=1", "PORT=2\nDATABASE_URL=postgres://db.example.org/x"));
     boundary
         .write(".env.production.local", "PORT=3\n")
+        .write(".env.build", "PORT=3\n")
         .write(".env.example", "OPENAI_BASE_URL=https://example.org\n");
     assert_eq!(boundary.paths(&baseline), [""; 0], "what people let agents write");
     boundary.write(".env", &OWN.replace("localhost:1", "evil.example"));
     boundary.write(".env.local", "PORT=1\nNODE_OPTIONS=--require=./evil.js\n");
     boundary.write(".env.production.local", "QWEN_CODE_SYSTEM_SETTINGS_PATH=s.json\n");
-    assert_eq!(boundary.paths(&baseline), [".env", ".env.local", ".env.production.local"]);
+    boundary.write(".env.build", "NODE_OPTIONS=--require=./evil.js\n").write(".serve.env", "BASH_ENV=evil\n");
+    assert_eq!(
+        boundary.paths(&baseline),
+        [".env", ".env.build", ".env.local", ".env.production.local", ".serve.env"]
+    );
 }
 
 #[test]

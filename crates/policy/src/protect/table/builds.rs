@@ -199,6 +199,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".corepack.env"], "corepack, as `yarn`, `pnpm` and `npm`",
         "names the directory of the programs that it runs in place of them",
         "corepack, \"Environment Variables\"", RUN),
+    // Behind those of other programs that have such names.
+    classified(&[".env.*", ".*.env"], "Nx, when it runs a task or configuration of that name",
+        "takes variables from it, as agents do from `.env`; it stays writable, and is quarantined if it \
+         newly has one that counts there, unless it is called as an example or a copy (`.env.example`, \
+         `.env.bak`)", "Nx, \"Define Environment Variables\"",
+        &[("", ContentRule::DotEnv), ("*", ContentRule::Harmless)]),
     read_only(&[".yarnrc"], "yarn 1", "runs `yarn-path` in place of yarn itself", "Yarn 1, \".yarnrc\"", RUN),
     read_only(&[".yarn/releases"], "yarn", "runs the one that `yarnPath` names", YARN, RUN),
     read_only(&[".yarn/sdks"], "editors", "run the compilers and linters in it, where settings name them",
