@@ -79,6 +79,7 @@ struct Shared {
 pub fn serve(program: Program, options: HttpOptions, bound: impl FnOnce(SocketAddr)) -> io::Result<()> {
     let runtime = runtime()?;
     runtime.block_on(async {
+        let signalled = signalled();
         let listener = TcpListener::bind(options.address).await?;
         let address = listener.local_addr()?;
         bound(address);
@@ -92,7 +93,7 @@ pub fn serve(program: Program, options: HttpOptions, bound: impl FnOnce(SocketAd
         tokio::select! {
             () = accept(listener, &shared) => {}
             () = sessions.forget_idle() => {}
-            () = signalled() => {}
+            () = signalled => {}
         }
         // What cannot be removed in time is swept by the next command.
         let _ = tokio::time::timeout(ENDING, sessions.end_all()).await;

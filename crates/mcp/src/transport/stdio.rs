@@ -41,6 +41,7 @@ pub fn serve(program: Program) -> io::Result<()> {
         if program.is_named { program.plan.name.clone() } else { fresh_name().map_err(io::Error::other)? };
     let session = Arc::new(Session::new(Arc::clone(&program), name));
     runtime.block_on(async {
+        let signalled = signalled();
         tokio::spawn(collect_children());
         let admission = Admission::default();
         let transport = StdioTransport::open(admission.room.clone());
@@ -54,7 +55,7 @@ pub fn serve(program: Program) -> io::Result<()> {
         };
         tokio::select! {
             () = ended => {}
-            () = signalled() => {}
+            () = signalled => {}
         }
         // What cannot be removed in time ends with this process, and is swept by the next command.
         let _ = tokio::time::timeout(ENDING, end(session)).await;
@@ -64,16 +65,21 @@ pub fn serve(program: Program) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until this process is asked to end.
-pub(super) async fn signalled() {
+/// Takes over the signals that ask this process to end, and returns what waits for one. A client that has got an answer may send one at once, so
+/// this comes before any answer.
+pub(super) fn signalled() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let mut signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
-    let [terminate, interrupt, hangup] = signals.as_mut_slice() else { return std::future::pending().await };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = hangup.recv() => {}
+    async move {
+        let [terminate, interrupt, hangup] = signals.as_mut_slice() else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
     }
 }
 

@@ -4,8 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::hang_up::ended;
 use crate::native;
 use crate::place::Place;
 
@@ -98,11 +100,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = rustix::process::kill_process(
-            rustix::process::Pid::from_child(&self.process),
-            rustix::process::Signal::TERM,
-        );
-        let _ = self.process.wait();
+        if let Ok(None) = self.process.try_wait() {
+            let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+            let _ = self.process.wait();
+        }
     }
 }
 
@@ -144,6 +145,17 @@ fn a_client_with_the_token_is_served_and_each_session_has_a_sandbox_of_its_own()
     assert_eq!(server.post(&first, &shell(4, "true")).status, 404);
     drop(server);
     assert_eq!(crate::listed(&place), json!([]), "nothing is left behind");
+}
+
+#[test]
+fn a_server_that_is_asked_to_end_as_soon_as_it_can_be_reached_ends_with_0() {
+    let Some(place) = native("the first moment of MCP over HTTP") else { return };
+    for _ in 0..10 {
+        let mut server = Server::new(&place);
+        kill_process(Pid::from_child(&server.process), Signal::TERM).unwrap();
+        let status = ended(&mut server.process);
+        assert!(status.success(), "{status}");
+    }
 }
 
 #[test]
