@@ -163,8 +163,7 @@ impl<'t> Table<'t> {
             names.forget();
             block.records(&mut names, |names, kind, rest| {
                 expanded += names.name.len();
-                let (updated, value, target) = value(kind, rest, hash_length)?;
-                let number = value.get(updated..updated + hash_length).filter(|_| target.is_none());
+                let Value { bytes: value, number, target } = value(kind, rest, hash_length)?;
                 each(Record { name: &names.name, kind, value, number, target });
                 (expanded <= table.len().saturating_mul(MAX_EXPANSION)).then_some(value.len())
             })?;
@@ -317,8 +316,16 @@ impl Names {
     }
 }
 
-/// Returns the value of a reference, with its number of the update and how long that is, and what it leads to.
-fn value(kind: u8, rest: &[u8], hash: usize) -> Option<(usize, &[u8], Option<&[u8]>)> {
+/// The value of a reference.
+struct Value<'a> {
+    /// With the number of its update.
+    bytes: &'a [u8],
+    number: Option<&'a [u8]>,
+    target: Option<&'a [u8]>,
+}
+
+/// Reads the value of a reference.
+fn value(kind: u8, rest: &[u8], hash: usize) -> Option<Value<'_>> {
     let (_, updated) = number(rest)?;
     let (end, target) = match kind {
         DELETED => (updated, None),
@@ -332,7 +339,9 @@ fn value(kind: u8, rest: &[u8], hash: usize) -> Option<(usize, &[u8], Option<&[u
         }
         _ => return None,
     };
-    Some((updated, rest.get(..end)?, target))
+    let bytes = rest.get(..end)?;
+    let number = bytes.get(updated..updated + hash).filter(|_| target.is_none());
+    Some(Value { bytes, number, target })
 }
 
 /// Reads a number of any length, and returns how long it is.

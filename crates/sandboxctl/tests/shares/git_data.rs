@@ -25,7 +25,7 @@ fn the_users_own_references_stay_in_whatever_file_git_puts_them() {
         assert_eq!(list(), OWN, "{what}");
         // As a commit leaves one that is packed.
         let warning = warned("mkdir -p .git/refs/heads/fix; cp more '.git/refs/heads/fix/login&signup'");
-        assert_eq!(warning, "", "{what}");
+        assert!(!warning.contains("login"), "{what}: {warning}");
         let commit = "test $(git rev-parse 'fix/login&signup') = $(cat more)";
         assert!(outside(commit).status.success(), "{what}");
     }
@@ -36,12 +36,12 @@ fn a_hidden_file_below_a_directory_of_a_sparse_index_is_reported() {
     const SET_UP: &str = "git init -q -b main .; git config user.name me; git config user.email me@example.org; mkdir config src; \
          echo x | tee config/app.ini src/m.c >/dev/null; echo .env >.gitignore; git add .; git commit -qm first; \
          git sparse-checkout set --cone config src; echo KEY=1 >config/.env; cp .git/index kept; \
-         git clone -q --no-checkout . ../other; cd ../other; git config user.name me; git config user.email me@example.org; \
+         git clone -q --no-checkout . other; cd other; git config user.name me; git config user.email me@example.org; \
          git sparse-checkout set --cone --sparse-index src; git checkout -q; blob=$(echo guess | git hash-object -w --stdin); \
          tree=$( (git ls-tree HEAD:config; printf \"100644 blob $blob\\t.env\\n\") | git mktree); \
          root=$(git ls-tree HEAD | sed \"s/tree [0-9a-f]*\\tconfig/tree $tree\\tconfig/\" | git mktree); \
-         git reset -q --hard $(git commit-tree -m x $root); git ls-files --sparse | grep -qx config/; cd - >/dev/null; \
-         git fetch -q ../other HEAD; cp ../other/.git/index forged";
+         git reset -q --hard $(git commit-tree -m x $root); git ls-files --sparse | grep -qx config/; cd ..; \
+         git fetch -q ./other HEAD; cp other/.git/index forged; rm -rf other";
     for (place, what) in places("a sparse index above a hidden path") {
         let outside = |text: &str| place.outside(&["sh", "-ec", text]).output().unwrap();
         let set_up = outside(SET_UP);

@@ -102,6 +102,7 @@ impl Sparse {
         if content.is_some_and(|content| has_sparse_checkout(&content)) { Self::Yes } else { Self::No }
     }
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     pub(crate) fn is_no(&self) -> bool {
         *self == Self::No
     }
