@@ -25,6 +25,7 @@ mod known;
 mod linters;
 mod python;
 pub mod row;
+mod services;
 mod shells;
 mod version_control;
 mod writable;
@@ -74,6 +75,7 @@ pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Agents", rows: agents::ROWS },
     RowGroup { title: "Tools for building and versions", rows: builds::ROWS },
     RowGroup { title: "Ansible", rows: ansible::ROWS },
+    RowGroup { title: "Clients of services, and containers", rows: services::ROWS },
     RowGroup { title: "Writable: these run when you run them", rows: writable::ROWS },
 ];
 

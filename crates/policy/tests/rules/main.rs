@@ -5,6 +5,7 @@ mod dotenv;
 mod env;
 mod examples;
 mod examples_of_linters;
+mod examples_of_services;
 mod examples_of_tools;
 mod git_commands;
 mod git_config;

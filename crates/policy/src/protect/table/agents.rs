@@ -66,6 +66,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "fast-agent.secrets.yml", "fast-agent.yaml", "fast-agent.yml", "fastagent.config.yaml",
         "fastagent.config.yml", "fastagent.secrets.yaml", "fastagent.secrets.yml"], "fast-agent", FAST_AGENT,
         FAST_AGENT_DOCS, RUN),
+    read_only(&["mcp-agent.config.yaml", "mcp-agent.secrets.yaml", "mcp_agent.config.yaml",
+        "mcp_agent.secrets.yaml", ".mcp-agent"], "mcp-agent", FAST_AGENT,
+        "mcp-agent, \"Configuration\"; mcp_agent/config.py, `find_config`", RUN),
     // It keeps its sessions beside these.
     read_only(&[".fast-agent/auths.md", ".fast-agent/fast-agent.*", ".fast-agent/fastagent.*"], "fast-agent",
         FAST_AGENT_HOME, FAST_AGENT_DOCS, RUN),

@@ -55,6 +55,8 @@ const LEPTON_DOCS: &str =
 
 const MAGIC: &str = "magic(1)";
 
+const MODELSIM: &str = "ModelSim User's Manual, \"Initialization sequence\" and \"modelsim.ini Variables\"";
+
 const YORICK: &str = "yorick(1); Yorick, pathfun.i";
 
 const LUAROCKS: &str = "LuaRocks, \"Config file format\"";
@@ -143,6 +145,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".ledgerrc"], "ledger",
         "takes options from it, of which some run a program (`--pager`) or write to any file (`--output`)",
         "ledger(1), FILES", RUN),
+    read_only(&["yt-dlp.conf"], "yt-dlp, when it is started in this directory",
+        "takes options from it, of which `--exec` runs a command", "yt-dlp, \"Configuration\"", RUN),
     read_only(&[".ssh"], "ssh, sshd",
         "runs what `ProxyCommand`, `Match exec` and `rc` say, and believes who is authorised and which hosts \
          are known", "ssh_config(5), sshd(8)", RUN),
@@ -238,6 +242,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN),
     read_only(&[".magicrc", "magic_setup"], "Magic VLSI", HERE, MAGIC, RUN),
     read_only(&["xschemrc"], "xschem", HERE, "xschem(1), FILES", RUN),
+    read_only(&["modelsim.tcl"], "ModelSim, Questa", HERE, MODELSIM, RUN),
+    classified(&["modelsim.ini"], "ModelSim, Questa",
+        "runs the commands at its start, and loads the libraries, that it names; `vmap` writes it, so it \
+         stays writable, and is quarantined if it newly names any", MODELSIM,
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::MODELSIM))]),
     read_only(&[".pymolrc", ".pymolrc.*"], "PyMOL", HERE, PYMOL, RUN),
     read_only(&["pymolrc", "pymolrc.*"], "PyMOL", EFFECT_AT_START, PYMOL, RUN),
     read_only(&["maxima-init.*"], "maxima", HERE, "Maxima manual, \"Runtime Environment\"", RUN),

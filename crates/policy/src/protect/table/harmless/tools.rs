@@ -285,6 +285,74 @@ pub(crate) const SONAR: &Keys = &Keys::Only(&[
     ),
 ]);
 
+/// gcovr, "Configuration File": neither programs nor what it writes, and no template.
+pub(crate) const GCOVR: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "calls", "decisions", "exclude-function-lines", "exclude-internal-functions",
+            "exclude-noncode-lines", "exclude-throw-branches", "exclude-unreachable-branches",
+            "fail-under-branch", "fail-under-condition", "fail-under-decision", "fail-under-function",
+            "fail-under-line", "gcov-ignore-errors", "gcov-ignore-parse-errors", "gcov-parallel",
+            "high-threshold", "html-high-threshold", "html-medium-threshold", "html-self-contained",
+            "html-tab-size", "html-theme", "json-pretty", "medium-threshold", "merge-mode-functions",
+            "print-summary", "sort", "sort-branches", "sort-percentage", "sort-uncovered", "source-encoding",
+            "txt-branches", "txt-summary", "verbose", "xml-pretty",
+        ],
+    ),
+    (
+        Pattern,
+        &["exclude", "exclude-directories", "filter", "gcov-exclude", "gcov-filter", "root", "search-path"],
+    ),
+    (Text, &["html-title"]),
+]);
+
+/// Comet, "Configure the SDK": no server.
+pub(crate) const COMET: &Keys = &Keys::Only(&[(Word, &["comet/project_name", "comet/workspace"])]);
+
+/// Lando, "Landofile": no plugins, and no commands on the host, as which `:host` counts.
+pub(crate) const LANDO: &Keys = &Keys::Only(&[
+    (Word, &["name", "recipe", "version"]),
+    (Pattern, &["compose", "env_file", "excludes"]),
+    (Text, &["config", "proxy", "services"]),
+    (Without("host"), &["events", "tooling"]),
+]);
+
+/// DDEV, "Config Options": no hooks on the host, and no arguments of other programs.
+pub(crate) const DDEV: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "additional_fqdns", "additional_hostnames", "composer_version", "corepack_enable",
+            "dbimage_extra_packages", "ddev_version_constraint", "disable_settings_management",
+            "fail_on_hook_fail", "mailpit_http_port", "mailpit_https_port", "name", "nodejs_version",
+            "omit_containers", "performance_mode", "php_version", "project_tld", "router_http_port",
+            "router_https_port", "type", "use_dns_when_possible", "webimage_extra_packages",
+            "webserver_type", "xdebug_enabled", "xhgui_http_port", "xhgui_https_port", "xhprof_mode",
+        ],
+    ),
+    (Words, &["database"]),
+    (Pattern, &["composer_root", "docroot", "upload_dirs", "working_dir"]),
+    (Model, &["timezone"]),
+    (Text, &["web_environment", "web_extra_daemons"]),
+    (Without("host"), &["hooks"]),
+]);
+
+/// `ModelSim` User's Manual, "modelsim.ini Variables": neither commands at the start nor libraries and compilers of C.
+pub(crate) const MODELSIM: &Keys = &Keys::AllBut(
+    &[
+        "CppOptions", "CppPath", "DpiCppInstall", "DpiCppPath", "GlobalSharedObjectList",
+        "GlobalSharedObjectsList", "Startup", "Veriuser",
+    ],
+    &[],
+);
+
+/// Rush, "rush-plugins.json": no plugin.
+pub(crate) const RUSH_PLUGINS: &Keys = &Keys::Only(&[
+    (Is("https://developer.microsoft.com/json-schemas/rush/v5/rush-plugins.schema.json"), &["$schema"]),
+    (Is(""), &["plugins"]),
+]);
+
 /// Sentry CLI, "Configuration": neither the server nor the proxy.
 pub(crate) const SENTRY: &Keys = &Keys::Only(&[(Word, &["defaults/org", "defaults/project"])]);
 
