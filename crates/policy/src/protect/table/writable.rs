@@ -10,11 +10,11 @@ const fn writable(paths: &'static [&'static str], program: &'static str, effect:
 pub(super) const ROWS: &[ProtectRow] = &[
     writable(&["package.json"], "npm, yarn, pnpm, bun; commitlint, lint-staged and commitizen at a commit",
         "scripts, also those of an installation, and hooks; what it says to programs that run at a commit \
-         comes before their own files; so does `package.yaml`. Where mise takes versions from it, one in \
+         comes before their own files; so do `package.yaml` and `package.yml`. Where mise takes versions from it, one in \
          `devEngines` or `packageManager` may be a path in the project (`path:`)"),
     writable(&["Makefile"], "make, and bash and fish when they complete a target (TAB)",
-        "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`, `cliff.toml` for git-cliff, and a \
-         `*.Rproj` when RStudio builds the project"),
+        "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`, `Vagrantfile`, `Doxyfile` (filters), `atmos.yaml` \
+         (`!exec`), `cliff.toml` for git-cliff, and a `*.Rproj` when RStudio builds the project"),
     writable(&["composer.json"], "composer, at every command, `show` and `validate` included",
         "the plugins that it allows and that lie in `vendor`"),
     writable(&["turbo.json"], "turbo",
@@ -43,9 +43,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "mvn, editors that import the project, and the prompts spaceship (by default) and oh-my-posh, which \
          run `mvnw`", "plugins and extensions that it names; so do `.mvn` and all of `mvnw`"),
     writable(&["stack.yaml"],
-        "stack, editors that open the project, and the prompts spaceship (by default, where cabal is not \
+        "stack, editors that open the project, and the prompts starship (by default), spaceship (by default, where cabal is not \
          installed) and powerlevel10k with its segment `haskell_stack`",
-        "programs that it names (`with-hpack`), and those of the packages; so does `package.yaml`"),
+        "programs that it names (`with-gcc`, `with-hpack`), and those of the packages; so does `package.yaml`"),
+    writable(&["cabal.project"], "cabal, editors that open the project, and the prompt starship (by default)",
+        "the compiler that it names (`with-compiler`), and programs of the packages; so do \
+         `cabal.project.local` and a `*.cabal`"),
+    writable(&["foundry.toml"], "forge", "the compiler that it names (`solc`, `vyper`); and `ffi` and `fs_permissions` let tests run programs and write files"),
+    writable(&["nextflow.config"], "nextflow, also for pipelines of others that are started in this directory", "all of it"),
     writable(&["backlog"], "Backlog.md, when the status of a task changes",
         "the `onStatusChange` of a task, in `backlog/tasks` and beside"),
     writable(&["Rakefile"], "rake, and zsh when it completes a task (TAB)", "all of it"),
@@ -55,16 +60,15 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(&["build.sbt"], "sbt, and editors that import the project",
         "all of it; so do `project`, `.sbtopts`, `.jvmopts`, `.scalafix.conf`, `.bloop`"),
     writable(&["mix.exs"], "mix, and elixir-ls when a file is opened",
-        "all of it; so do `.formatter.exs`, `rebar.config`, and what is built into `.elixir_ls`, `.lexical` \
-         and `_build`"),
+        "all of it; so do `.formatter.exs`, `rebar.config`, and what is built into `.elixir_ls`, `.lexical`, \
+         `.expert` and `_build`"),
     writable(&["analysis_options.yaml"], "the analysis server of Dart, in editors when the project is opened",
         "plugins that it names"),
     writable(&["*.csproj"], "dotnet, and editors that open the project",
         "all of it; so do `*.sln`, `Directory.Build.props`, `Directory.Build.targets`, `nuget.config`"),
     writable(&["project.clj"], "lein, and clojure-lsp when a file is opened",
-        "all of it; so do `deps.edn`, `dune`, `_CoqProject`, `dub.json`, `dub.settings.json`, `Project.toml` \
-         (of Julia), `lakefile.lean`, `cabal.project`, `stack.yaml` and `config.nims` for the tools of their \
-         languages, and what is built into `.stack-work`, `dist-newstyle`, `.lake` and, by clj, `.cpcache`"),
+        "all of it; so do `profiles.clj`, `deps.edn`, `dune`, `_CoqProject`, `dub.json`, `dub.sdl`, `dub.settings.json`, `Project.toml` \
+         (of Julia), `lakefile.lean` and `config.nims` for the tools of their languages, and what is built into `.stack-work`, `dist-newstyle`, `.lake` and, by clj, `.cpcache`"),
     writable(&["Gemfile"], "bundler, and ruby-lsp when a file is opened",
         "all of it; so do `*.gemspec`, `Rakefile`, `Steepfile`, `.bundle/config`, `.ruby-lsp`, and what \
          `.rubocop.yml`, `.erb-lint.yml`, `.haml-lint.yml` and `.standard.yml` require"),
@@ -75,10 +79,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(&[".pylintrc"], "pylint, flake8, phpstan and other linters, in editors too",
         "`init-hook` and plugins; so do `.bandit`, `.php-cs-fixer.php`, `phpcs.xml`, `setup.cfg`, `.flake8`, \
          `.sqlfluff`, `mypy.ini`, `.golangci.yml`, `buf.yaml`, `pyproject.toml`, `phpstan.neon`, \
-         `deno.json`"),
+         `deno.json`, and what `Cargo.toml`, `package.json` and `pyproject.toml` say to lychee (`preprocess`)"),
     writable(&["flake.nix"], "nix",
         "when you enter its shell, also by an `.envrc` with `use flake`; so do `devbox.json`, `devenv.nix`, \
-         `pixi.toml`, `.pixi` and `.flox`"),
+         `pixi.toml`, `.pixi` and `.flox`, and `guix.scm` and `manifest.scm` for guix"),
     writable(&[".terraform"], "terraform, and terraform-ls when a file is opened",
         "providers that `init` has put there; so do those in `terraform.d`"),
     writable(&[".venv"], "editors, activation",
