@@ -297,13 +297,15 @@ fn is_reference(content: &[u8]) -> bool {
     repository::is_object_id(content.trim_ascii())
 }
 
-/// Returns the remote or branch of a configuration of git that comes from or goes to another repository than before, though nothing
-/// counts that says so.
+/// Returns the remote or branch of a configuration of git that comes from or goes to another repository than before, or what is gone of it
+/// that said which programs git runs, though nothing counts that says so.
 pub fn redirected(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> {
     let place = FileRole::of(relative)?;
-    let is_configuration = matches!(place, FileRole::GitConfig | FileRole::SubmoduleConfig);
-    let setting = git::redirected(before, now).filter(|_| is_configuration)?;
-    Some(Reason::Redirected { setting })
+    if !matches!(place, FileRole::GitConfig | FileRole::SubmoduleConfig) {
+        return None;
+    }
+    let redirected = git::redirected(before, now).map(|setting| Reason::Redirected { setting });
+    redirected.or_else(|| Some(Reason::Unguarded { setting: git::changed_guard(before, now)? }))
 }
 
 /// Returns the setting of a configuration of git that comes beside another one, and holds in the place of the other's: any but those of a work

@@ -65,7 +65,10 @@ pub(super) fn settings(content: &[u8]) -> Option<Vec<(Vec<String>, String)>> {
 pub(super) fn counting(content: &[u8], kind: ConfigKind) -> Vec<u8> {
     let Ok(entries) = read(content) else { return content.to_vec() };
     let counting = entries.iter().filter(|entry| counts(entry, kind)).map(|entry| format!("{entry:?}"));
-    counting.chain([format!("{:?}", references(content))]).flat_map(String::into_bytes).collect()
+    // Without a work tree, what is relative is another path.
+    let bare = entries.iter().find(|entry| named::is_bare(entry)).map(|entry| format!("{entry:?}"));
+    let named = format!("{:?}", references(content));
+    counting.chain([named]).chain(bare).flat_map(String::into_bytes).collect()
 }
 
 /// Repositories to fetch from and to push to, by remote and by branch.
@@ -81,6 +84,31 @@ pub(super) fn redirected(before: &[u8], now: &[u8]) -> Option<String> {
     });
     others.next().map(|(of, _)| shown(of))
 }
+
+/// Returns a setting that a configuration has taken away or changed, if it says what programs git runs or what it reads for that, such as a
+/// filter that encrypts, or a hook that looks for secrets; or that there is no work tree any more.
+pub(super) fn changed_guard(before: &[u8], now: &[u8]) -> Option<String> {
+    let (before, now) = (read(before).ok()?, read(now).ok()?);
+    let is_guard = |entry: &&ConfigEntry| {
+        // What runs only for whoever calls it guards nothing.
+        let is_called = matches!(entry.section.as_str(), "alias" | "pager" | "tig");
+        executing::is_known_to_run(entry) && !is_called
+            || GUARDS.iter().any(|(section, key)| entry.is(section, key))
+    };
+    let gone = before.iter().filter(is_guard).find(|entry| !now.contains(entry));
+    let is_bare = |entries: &[ConfigEntry]| entries.iter().any(named::is_bare);
+    let bare = || now.iter().find(|entry| named::is_bare(entry)).filter(|_| !is_bare(&before));
+    gone.or_else(bare).map(ConfigEntry::name)
+}
+
+/// Settings that run nothing, and that keep something from happening.
+const GUARDS: [(&str, &str); 5] = [
+    ("commit", "gpgsign"),
+    ("core", "attributesfile"),
+    ("core", "excludesfile"),
+    ("filter", "required"),
+    ("sparse", "expectfilesoutsideofpatterns"),
+];
 
 /// How git comes to read a configuration beside that of a repository.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

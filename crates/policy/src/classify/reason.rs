@@ -72,6 +72,11 @@ pub enum Reason {
         /// The remote or branch, as git writes it.
         setting: String,
     },
+    /// A configuration of git without a setting that it had, which says what git runs, or keeps something from happening.
+    Unguarded {
+        /// The setting, as git writes it.
+        setting: String,
+    },
     /// A list of conflicts (`MERGE_RR`) with a path that it did not have: git copies what lies there at the next commit.
     RecordsConflict { example: String },
     /// It lists a path that git would write to, though no work tree has it.
@@ -152,6 +157,7 @@ impl Reason {
             | Self::LeadsOut { example: text }
             | Self::ReadsElsewhere { example: text }
             | Self::Redirected { setting: text }
+            | Self::Unguarded { setting: text }
             | Self::Setting { key: text }
             | Self::LinksOut { target: text }
             | Self::LinksTo { target: text }
@@ -273,6 +279,10 @@ impl fmt::Display for Reason {
             Self::Redirected { setting } => {
                 write!(f, "`{setting}` names another repository to fetch from or to push to")
             }
+            Self::Unguarded { setting } => write!(
+                f,
+                "`{setting}` is another one, or gone; filters that encrypt, and hooks that look for secrets, may depend on it"
+            ),
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => {
                 f.write_str("it leads git to a repository or a configuration somewhere else")

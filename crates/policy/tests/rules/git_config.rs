@@ -509,6 +509,24 @@ fn another_repository_of_a_remote_or_branch_that_was_there_is_seen() {
 }
 
 #[test]
+fn what_a_configuration_no_longer_has_is_seen_if_it_kept_something_from_happening() {
+    let before = "[filter \"enc\"]\nclean = enc\nrequired\n[core]\nhooksPath = .githooks\nbare = false\n[alias]\nst = status\n[user]\nname = x\n";
+    let seen = |now: &str| redirected(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
+    for (old, new, setting) in [
+        ("clean = enc\n", "", Some("filter.enc.clean")),
+        ("clean = enc\n", "clean = cat\n", Some("filter.enc.clean")),
+        ("required\n", "required = false\n", Some("filter.enc.required")),
+        ("hooksPath = .githooks\n", "", Some("core.hookspath")),
+        ("bare = false\n", "bare\n", Some("core.bare")),
+        ("st = status\n", "st = log\n", None),
+        ("name = x\n", "email = a@b\n", None),
+    ] {
+        let setting = setting.map(|setting| Reason::Unguarded { setting: setting.into() });
+        assert_eq!(seen(&before.replace(old, new)), setting, "{old}{new}");
+    }
+}
+
+#[test]
 fn a_path_that_is_no_text_is_the_one_that_git_takes() {
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     for (config, named) in [

@@ -411,6 +411,46 @@ fn a_replaced_configuration_that_leads_elsewhere_is_reported_and_stays() {
 }
 
 #[test]
+fn a_replaced_configuration_neither_runs_other_hooks_nor_loses_a_filter_unsaid() {
+    let prepare = |settings: &str| {
+        let boundary = prepared();
+        assert!(sh(&boundary, "", settings));
+        boundary.write("d/.githooks/reference-transaction", "#!/bin/sh\ntouch $TOP/trace\n");
+        boundary.mode("d/.githooks/reference-transaction", 0o755).write(".githooks/x", "");
+        boundary.until_the_clock_is_past(".git/config");
+        let baseline = boundary.baseline();
+        (boundary, baseline)
+    };
+    let found = |boundary: &Boundary, baseline: &Baseline| {
+        let found = boundary.compare(baseline).into_iter();
+        found.map(|one| (one.path, one.reason, one.origin)).collect::<Vec<_>>()
+    };
+    let (boundary, baseline) = prepare("git config core.hooksPath .githooks");
+    assert!(sh(&boundary, "", "git config user.name a"));
+    assert_eq!(found(&boundary, &baseline), [], "the user's own");
+    assert!(sh(&boundary, "", "git config core.bare true"));
+    assert!(
+        sh(&boundary, "d", "git tag v1") && boundary.host.with_file_name("trace").exists(),
+        "the control"
+    );
+    let all = found(&boundary, &baseline);
+    assert!(
+        matches!(&all[..], [(path, _, FindingOrigin::Replaced)] if path == Path::new(".git/config")),
+        "{all:?}"
+    );
+    // Your own configuration may name such a directory, and the one of the repository an encryption.
+    for (before, now, setting) in [
+        ("true", "git config core.bare true", "core.bare"),
+        ("git config filter.enc.clean base64", "git config --remove-section filter.enc", "filter.enc.clean"),
+    ] {
+        let (boundary, baseline) = prepare(before);
+        assert!(sh(&boundary, "", now));
+        let reason = Reason::Unguarded { setting: setting.into() };
+        assert_eq!(found(&boundary, &baseline), [(".git/config".into(), reason, FindingOrigin::Earlier)]);
+    }
+}
+
+#[test]
 fn what_a_replaced_configuration_had_before_is_no_news() {
     let of_owner = "[alias]\n\tst = status\n\tlg = !git log\n[core]\n\tpager = less\n[remote \"origin\"]\n\turl = ../private\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
     for before in ["", of_owner] {
