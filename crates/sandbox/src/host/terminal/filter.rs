@@ -262,6 +262,8 @@ impl Place {
             (Self::Text, 0xf0..=0xf4) => (Self::Character(3), Step::Take),
             // The answerback.
             (Self::Text | Self::Escape | Self::Chosen | Self::Control, ENQ) => (self, Step::Ask),
+            // These only end a sequence, which was withheld. After them, some read the beginning of a file, or a command.
+            (Self::Text, CAN | SUB) => (Self::Text, Step::Drop),
             (Self::Text, 0x80..=0x9f) => (Self::Text, Step::Drop),
             (Self::Text, _) => (Self::Text, Step::Show),
 
@@ -407,6 +409,9 @@ mod tests {
         "\x1b#_",
         "\x1b(k",
         "\x1b!x",
+        // Konsole begins to receive a file at CAN and `B00`, and Emacs reads a command of its own after SUB.
+        "\x18",
+        "\x1a",
         // Terminology begins a string for itself there, rxvt answers with a line, Emacs changes the directory, others swallow what comes next.
         "\x1b}",
         "\x1bG",
@@ -632,8 +637,8 @@ mod tests {
             ("\x1b[\x051m", "\x1b[1m"),
             ("\x1b[\r6nx", "\rx"),
             ("\x1b[6\n nx", "\nx"),
-            ("\x1b]\x18\u{9b}6n\x07", "\x18\x07"),
-            ("\x1b]0;a\x1a\x1b[6nb", "\x1ab"),
+            ("\x1b]\x18\u{9b}6n\x07", "\x07"),
+            ("\x1b]0;a\x1a\x1b[6nb", "b"),
             ("\x1b\x1b[6n\x1b[K", "\x1b[K"),
             ("\x1b[\x1b[6n", ""),
             ("\x1b[\u{a0}6n", "\u{a0}6n"),
