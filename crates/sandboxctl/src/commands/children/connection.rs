@@ -197,6 +197,10 @@ fn too_long() -> Answer {
 #[derive(Default)]
 struct Lines {
     held: Vec<u8>,
+    /// How much of that was taken already. It goes when no whole line is left, and not line by line: what is left would be moved for each.
+    taken: usize,
+    /// Up to where it has no end of a line, which is not looked for again.
+    searched: usize,
     /// Whether the rest of a line that is too long is passed over.
     is_skipping: bool,
     /// Whether no more comes.
@@ -226,19 +230,26 @@ impl Lines {
     /// Takes the next line. The last one may lack its end.
     fn next(&mut self) -> Option<Line> {
         loop {
-            let end = self.held.iter().position(|byte| *byte == b'\n');
-            let line = match end {
+            let from = self.taken.max(std::mem::take(&mut self.searched));
+            let line = match self.held[from..].iter().position(|byte| *byte == b'\n') {
                 Some(end) => {
-                    let mut line: Vec<u8> = self.held.drain(..=end).collect();
-                    line.pop();
+                    let line = self.held[self.taken..from + end].to_vec();
+                    self.taken = from + end + 1;
                     line
+                }
+                None if self.taken > 0 => {
+                    self.held.drain(..std::mem::take(&mut self.taken));
+                    continue;
                 }
                 None if self.is_over && !self.held.is_empty() => std::mem::take(&mut self.held),
                 None if self.held.len() > MAX_REQUEST => {
                     self.held.clear();
                     return (!std::mem::replace(&mut self.is_skipping, true)).then_some(Line::TooLong);
                 }
-                None => return None,
+                None => {
+                    self.searched = self.held.len();
+                    return None;
+                }
             };
             if std::mem::take(&mut self.is_skipping) || line.iter().all(u8::is_ascii_whitespace) {
                 continue;
@@ -269,6 +280,15 @@ mod tests {
         let whole = |text: &str| Line::Whole(text.into());
         assert_eq!(lines(&[b"a", b"b\n\n \nc\nd"]), [whole("ab"), whole("c"), whole("d")]);
         assert_eq!(lines(&[]), []);
+    }
+
+    #[test]
+    fn lines_take_no_longer_for_what_comes_with_them() {
+        let began = std::time::Instant::now();
+        assert_eq!(lines(&[&vec![b'\n'; 1 << 20]]), []);
+        let byte_by_byte: Vec<&[u8]> = vec![b"x"; MAX_REQUEST];
+        assert_eq!(lines(&byte_by_byte), [Line::Whole(vec![b'x'; MAX_REQUEST])]);
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
     }
 
     #[test]
