@@ -350,13 +350,35 @@ mod tests {
     #[test]
     fn nothing_is_put_on_top_of_tcp_and_udp_and_nothing_is_urgent() {
         // The level of UDP-Lite reaches the options of UDP, too.
-        let (tcp, udp, udp_lite) = (6, 17, 136);
-        for (level, option) in [(tcp, 14), (tcp, 31), (tcp, 32), (tcp, 38), (udp, 100), (udp_lite, 100)] {
+        let (tcp, udp, ip6, udp_lite) = (6, 17, 41, 136);
+        for (level, option) in [
+            (tcp, 8),
+            (tcp, 14),
+            (tcp, 31),
+            (tcp, 32),
+            (tcp, 38),
+            (udp, 100),
+            (udp_lite, 100),
+            (ip6, 32),
+            (ip6, 32 | 1 << 32),
+        ] {
             let asked = answer(libc::SYS_setsockopt, &[0, level, option]);
             assert_eq!(asked, refusal(libc::ENOPROTOOPT), "{level} {option}");
         }
-        // TCP_NODELAY, TCP_CONGESTION, TCP_FASTOPEN, UDP_SEGMENT; numbers of other levels.
-        for (level, option) in [(tcp, 1), (tcp, 13), (tcp, 23), (udp, 103), (1, 14), (0, 31), (tcp, 100)] {
+        // TCP_NODELAY, TCP_CONGESTION, TCP_FASTOPEN, UDP_SEGMENT, IPV6_V6ONLY, IPV6_JOIN_GROUP; numbers of other levels.
+        for (level, option) in [
+            (tcp, 1),
+            (tcp, 13),
+            (tcp, 23),
+            (udp, 103),
+            (ip6, 26),
+            (ip6, 20),
+            (1, 14),
+            (0, 31),
+            (tcp, 100),
+            (0, 32),
+            (1, 8),
+        ] {
             let asked = answer(libc::SYS_setsockopt, &[0, level, option]);
             assert_eq!(asked, SECCOMP_RET_ALLOW, "{level} {option}");
         }

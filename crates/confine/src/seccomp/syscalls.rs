@@ -201,9 +201,10 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         SYS_munmap, SYS_mprotect, SYS_mremap, SYS_remap_file_pages, SYS_brk, SYS_madvise,
         SYS_mincore, SYS_msync, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mlockall, SYS_munlockall, SYS_mbind,
         SYS_set_mempolicy, SYS_get_mempolicy, SYS_set_mempolicy_home_node, SYS_pkey_mprotect,
-        SYS_pkey_alloc, SYS_pkey_free, SYS_mseal, SYS_map_shadow_stack, SYS_memfd_secret,
-        SYS_membarrier,
+        SYS_pkey_alloc, SYS_pkey_free, SYS_mseal, SYS_map_shadow_stack, SYS_membarrier,
     ]),
+    // The machine cannot hibernate while there is a file of this.
+    refused(&[SYS_memfd_secret], ENOSYS),
     // But no huge pages that somebody has reserved: no cgroup of memory counts them, and what one takes the others lack.
     checked(&[SYS_mmap], &[Case { when: &[Test::AnyBit { arg: 3, mask: MAP_HUGETLB as u32 }], then: SeccompAction::Refuse(ENOMEM) }]),
     checked(&[SYS_memfd_create], &[Case { when: &[Test::AnyBit { arg: 1, mask: MFD_HUGETLB }], then: SeccompAction::Refuse(EINVAL) }]),
@@ -270,7 +271,8 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     // No programs that choose packets: the kernel compiles each, all users of the machine share one bound for that
     // (`net.core.bpf_jit_limit`), and where it is used up nobody gets a seccomp filter any more, no other sandbox and no browser. And no time stamps of
     // all that is sent, whose copies no cgroup counts; for a single message they can still be asked. Nor other protocols on top of TCP and UDP,
-    // which load modules (`TCP_ULP`), or keys of TCP, which routers have.
+    // which load modules (`TCP_ULP`), or keys of TCP, which routers have. Nor what takes of bounds that all network namespaces share: sockets that stay
+    // whole for minutes after they were closed (`TCP_LINGER2`, `net.ipv4.tcp_max_orphans`), and leases of labels of IPv6, of which there are 4096.
     checked(&[SYS_setsockopt], &[
         Case {
             when: &[
@@ -289,7 +291,14 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         Case {
             when: &[
                 Test::OneOf { arg: 1, mask: WHOLE, values: &[IPPROTO_TCP as u32] },
-                Test::OneOf { arg: 2, mask: WHOLE, values: ABOVE_TCP },
+                Test::OneOf { arg: 2, mask: WHOLE, values: REFUSED_OF_TCP },
+            ],
+            then: SeccompAction::Refuse(ENOPROTOOPT),
+        },
+        Case {
+            when: &[
+                Test::OneOf { arg: 1, mask: WHOLE, values: &[IPPROTO_IPV6 as u32] },
+                Test::OneOf { arg: 2, mask: WHOLE, values: &[IPV6_FLOWLABEL_MGR] },
             ],
             then: SeccompAction::Refuse(ENOPROTOOPT),
         },
@@ -548,9 +557,11 @@ const OF_SOCKETS: &[u32] = &[
     0x894b,      // SIOCOUTQNSD
     0x8970,      // SIOCGIFMAP
 ];
-/// Options of TCP (linux/tcp.h): `TCP_MD5SIG`, `TCP_ULP`, `TCP_MD5SIG_EXT`, `TCP_AO_ADD_KEY`, `TCP_AO_DEL_KEY`, `TCP_AO_INFO` and
+/// Options of TCP (linux/tcp.h): `TCP_LINGER2`, `TCP_MD5SIG`, `TCP_ULP`, `TCP_MD5SIG_EXT`, `TCP_AO_ADD_KEY`, `TCP_AO_DEL_KEY`, `TCP_AO_INFO` and
 /// `TCP_AO_REPAIR`.
-const ABOVE_TCP: &[u32] = &[14, 31, 32, 38, 39, 40, 42];
+const REFUSED_OF_TCP: &[u32] = &[8, 14, 31, 32, 38, 39, 40, 42];
+/// linux/in6.h.
+const IPV6_FLOWLABEL_MGR: u32 = 32;
 /// linux/udp.h.
 const UDP_ENCAP: u32 = 100;
 /// Commands of fcntl from `F_DUPFD` to `F_GETOWN_EX`, but the last.

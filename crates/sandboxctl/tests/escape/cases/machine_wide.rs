@@ -15,6 +15,12 @@ program = struct.pack("HxxxxxxP", 1, ctypes.addressof(instruction))
 attempt("compiled filter", lambda: udp.setsockopt(socket.SOL_SOCKET, 26, program))
 attempt("copies of what is sent", lambda: udp.setsockopt(socket.SOL_SOCKET, 37, struct.pack("I", 0x412)))
 attempt("huge pages in a file", lambda: checked(libc.memfd_create(b"huge", 4)))
+tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+attempt("whole long after it is closed", lambda: tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, 120))
+# What in6_flowlabel_req asks for: a label for itself alone.
+label = bytes(15) + b"\x01" + struct.pack("=IBBHHHI", 0, 0, 1, 1, 6, 6, 0)
+udp6 = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+attempt("label of IPv6", lambda: udp6.setsockopt(socket.IPPROTO_IPV6, 32, label))
 attempt("another option", lambda: udp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1))
 attempt("another file", lambda: checked(libc.memfd_create(b"small", 0)))
 "#,
@@ -23,6 +29,8 @@ attempt("another file", lambda: checked(libc.memfd_create(b"small", 0)))
         ("compiled filter", "ok", "EPERM"),
         ("copies of what is sent", "ok", "ENOPROTOOPT"),
         ("huge pages in a file", "ok", "EINVAL"),
+        ("whole long after it is closed", "ok", "ENOPROTOOPT"),
+        ("label of IPv6", "ok", "ENOPROTOOPT"),
         ("another option", "ok", "ok"),
         ("another file", "ok", "ok"),
     ]);
