@@ -1,7 +1,7 @@
 //! Paths of URLs in a form that every server reads alike, and patterns of them: of routes, and of rules about requests.
 
-/// What some servers take for a slash, a step up, the end of the path, or the begin of parameters.
-const DISGUISED: [&str; 9] = ["%00", "%25", "%2e", "%2f", "%3b", "%5c", ";", "\\", "?"];
+/// What some servers take for a slash, a step up, the end of the path, or the begin of parameters, also where they decode it and use the path once more.
+const DISGUISED: [&str; 12] = ["%00", "%23", "%25", "%2e", "%2f", "%3b", "%3f", "%5c", "#", ";", "\\", "?"];
 
 /// Returns a path in the form that is compared, decoded; `None` where servers could find other parts in it: steps up, parts without a
 /// name, slashes in disguise, parameters.
@@ -36,6 +36,15 @@ pub fn normal(path: &str) -> Option<String> {
     Some(decoded)
 }
 
+/// Returns a path in its normal form as servers on Windows find files: no name ends in a dot or a space, and what follows `:$` is a part of the same file.
+pub(super) fn on_windows(path: &str) -> String {
+    let name = |part: &str| {
+        let name = part.split_once(":$").map_or(part, |(name, _)| name.trim_end_matches(':'));
+        name.trim_end_matches(['.', ' ']).to_owned()
+    };
+    path.split('/').map(name).collect::<Vec<_>>().join("/")
+}
+
 /// Returns whether a path in its normal form is one of these: the same, or with `*` at the end of the pattern any that goes on there.
 /// `/*` is every path.
 pub fn matches(pattern: &str, path: &str) -> bool {
@@ -66,9 +75,24 @@ mod tests {
         for path in [
             "", "a", "*", "//", "/a//b", "/./a", "/a/..", "/../a", "/a/.../b", "/a/%2e%2e/b", "/a%2Fb",
             "/a%5cb", "/a\\b", "/a;b", "/a/..;/b", "/a%3bb", "/a%252e", "/a%00", "/a%0ab", "/a%7f", "/a%",
-            "/a%4", "/a%zz", "/a/..%20/b", "/a/%20/b", "/%c0%ae%c0%ae/a", "/%ff", "/é", "/a?b",
+            "/a%4", "/a%zz", "/a/..%20/b", "/a/%20/b", "/%c0%ae%c0%ae/a", "/%ff", "/é", "/a?b", "/a%3fb",
+            "/a%3F", "/a%23", "/a#b",
         ] {
             assert_eq!(normal(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_on_windows_have_no_dot_or_space_at_their_end() {
+        for (path, name) in [
+            ("/a/b", "/a/b"),
+            ("/a./b .", "/a/b"),
+            ("/a::$DATA", "/a"),
+            ("/a:$I30:$INDEX_ALLOCATION/b", "/a/b"),
+            ("/v1/model:run", "/v1/model:run"),
+            ("/.a/", "/.a/"),
+        ] {
+            assert_eq!(on_windows(path), name, "{path}");
         }
     }
 

@@ -136,6 +136,7 @@ fn a_host_rule_allows_every_request_and_a_denial_wins_over_it() {
     );
     assert!(allows(&all, "GET http://example.org/x"));
     assert!(allows(&all, "GET http://example.org/administration"));
+    assert!(allows(&all, "GET http://example.org/a.b") && allows(&all, "GET http://example.org/Inc."));
     assert!(allows(&all, "DELETE http://example.org:81/x"));
     for request in [
         "DELETE http://example.org/x", "delete http://example.org/x", "PUT http://example.org/",
@@ -143,6 +144,8 @@ fn a_host_rule_allows_every_request_and_a_denial_wins_over_it() {
         "GET http://example.org/Admin/", "GET http://example.org/%61dmin/x",
         "GET http://example.org/x/../admin/x", "GET http://example.org//admin/x",
         "GET http://example.org/admin;x/y", "GET http://example.org/a", "GET http://example.org/a/",
+        "GET http://example.org/a%3f", "GET http://example.org/a%23x", "GET http://example.org/a.",
+        "GET http://example.org/a%20.", "GET http://example.org/a::$DATA", "GET http://example.org/admin./x",
         "GET http://example.org/A",
     ] {
         let verdict = decide(&all, request);

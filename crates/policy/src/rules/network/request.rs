@@ -123,7 +123,7 @@ impl RequestPattern {
     }
 
     /// Returns whether it denies a request to such a host: also where a server could only take it for one of these, by letters of another
-    /// case, by a slash at the end, or by a path that it could read in two ways.
+    /// case, by a slash at the end, as servers on Windows do, or by a path that it could read in two ways.
     pub(super) fn denies(&self, request: &Request) -> bool {
         let has_method = match &self.methods {
             Methods::Every => true,
@@ -132,10 +132,10 @@ impl RequestPattern {
         let has_path = || {
             let Some(path) = url_path::normal(&request.path) else { return true };
             let (path, pattern) = (path.to_lowercase() + "/", self.path.to_lowercase());
-            match pattern.strip_suffix('*') {
+            [url_path::on_windows(&path), path].iter().any(|path| match pattern.strip_suffix('*') {
                 Some(above) => path.starts_with(above),
                 None => path.trim_end_matches('/') == pattern.trim_end_matches('/'),
-            }
+            })
         };
         has_method && has_path()
     }
