@@ -351,10 +351,14 @@ impl Staying {
         let mut gone = ready[at_waiting..at_deadlines].iter();
         self.waiting.retain(|_| gone.next() != Some(&true));
         let mut ready_pending = ready[at_pending..at_waiting].iter();
-        let (said, pending) =
+        let (said, pending): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.pending).into_iter().partition(|_| ready_pending.next() == Some(&true));
+        let ready = said.len();
         self.pending = pending;
-        for Pending { stream, .. } in said {
+        // Those that are served next stay in the list as well: a process that is forked for one of them drops the list.
+        self.pending.extend(said.into_iter().rev());
+        for _ in 0..ready {
+            let Some(Pending { stream, .. }) = self.pending.pop() else { break };
             self.on_purpose(stream);
         }
         if is_ready(at_listener) {

@@ -177,3 +177,27 @@ fn a_client_that_says_nothing_holds_nobody_up() {
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     }
 }
+
+#[test]
+fn the_command_of_one_client_does_not_hold_the_connection_of_another() {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    for caller in callers("two clients at once") {
+        let place = Place::new(caller);
+        let sandbox = Staying::create(&place, &[]);
+        let id = sandbox.inspect()["id"].as_str().unwrap().to_owned();
+        let socket = place.home().join(".local/state/sandboxctl/sandboxes").join(id).join("control");
+        let [mut first, mut second] = [(); 2].map(|()| UnixStream::connect(&socket).unwrap());
+        // Both are accepted when a later one is served.
+        let pid = i32::try_from(sandbox.inspect()["pid"].as_i64().unwrap()).unwrap();
+        let pid_1 = Pid::from_raw(pid).unwrap();
+        // It sees both at once.
+        kill_process(pid_1, Signal::STOP).unwrap();
+        first.write_all(b"e").unwrap();
+        second.write_all(b"t").unwrap();
+        kill_process(pid_1, Signal::CONT).unwrap();
+        second.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(second.read(&mut [0]).unwrap(), 0, "by {caller:?}");
+        drop(first);
+    }
+}
