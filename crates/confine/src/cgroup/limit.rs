@@ -13,8 +13,8 @@ use crate::report::{Finding, Status};
 pub(super) const TCP_BUFFERS: &str = "memory.kmem.tcp.limit_in_bytes";
 
 /// What no version of cgroups counts: answers to requests of netlink(7), and errors that wait at sockets (`IP_RECVERR`, ip(7)), if nobody reads
-/// them.
-pub(super) const UNCOUNTED: &str = "unread answers of netlink and errors of sockets are not counted";
+/// them; groups of multicast that a socket of IPv6 has joined; and what is kept of a connection of TCP for a minute (`TIME_WAIT`).
+pub(super) const UNCOUNTED: &str = "unread answers of netlink, errors of sockets, multicast groups and connections just closed are not counted";
 
 /// A limit that a controller is to enforce.
 #[derive(Clone, Copy, Debug)]

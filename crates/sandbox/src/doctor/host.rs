@@ -23,6 +23,7 @@ pub struct HostCheck {
 /// Checks the settings that decide which namespaces and limits there can be, below `root`, which is `/` outside of tests.
 pub(super) fn host_checks(root: &Path, uid: u32) -> Vec<HostCheck> {
     let mut checks = vec![namespace_limit(root)];
+    checks.extend(overcommit(root));
     // Root may do all this whatever these say.
     if uid != 0 {
         checks.extend(unprivileged_clone(root));
@@ -52,6 +53,16 @@ fn namespace_limit(root: &Path) -> HostCheck {
             fix: None,
         },
     }
+}
+
+/// Checks whether memory is counted before it is used (`vm.overcommit_memory`, see proc(5)): one count for the machine then bounds what
+/// everybody may map.
+fn overcommit(root: &Path) -> Option<HostCheck> {
+    let name = "vm.overcommit_memory";
+    let found = "2: a sandbox can map all that the machine may commit, whatever its limits; others then start nothing until it ends";
+    let is_strict = setting(root, name).is_ok_and(|value| value == "2");
+    let fix = Some(format!("sudo sysctl -w {name}=0"));
+    is_strict.then(|| HostCheck { name, good: false, found: found.to_owned(), fix })
 }
 
 /// Checks `kernel.unprivileged_userns_clone`, which exists on Debian's kernels and those made from them.
@@ -163,13 +174,15 @@ mod tests {
 
     #[test]
     fn an_open_host_has_nothing_to_fix() {
-        assert!(bad(&[("user.max_user_namespaces", "15000")], 1001).is_empty());
+        let settings = [("user.max_user_namespaces", "15000"), ("vm.overcommit_memory", "0")];
+        assert!(bad(&settings, 1001).is_empty());
     }
 
     #[test]
     fn names_the_command_for_each_closed_setting() {
         let settings = [
             ("user.max_user_namespaces", "0"),
+            ("vm.overcommit_memory", "2"),
             ("kernel.unprivileged_userns_clone", "0"),
             ("kernel.apparmor_restrict_unprivileged_userns", "1"),
         ];
@@ -177,6 +190,7 @@ mod tests {
             bad(&settings, 1001),
             [
                 "sudo sysctl -w user.max_user_namespaces=15000",
+                "sudo sysctl -w vm.overcommit_memory=0",
                 "sudo sysctl -w kernel.unprivileged_userns_clone=1",
                 "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
             ]
