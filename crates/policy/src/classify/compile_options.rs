@@ -59,6 +59,15 @@ const WITH_PATHS: [&str; 22] = [
     "random-seed", "sanitize-ignorelist", "sanitize-blacklist", "use-ld",
 ];
 
+/// Options that begin with `--`, and whose value is a path from which a compiler only reads, or what it makes.
+const LONG_WITH_PATHS: [&str; 22] = [
+    "cuda-include-ptx", "dyld-prefix", "embed-dir", "hip-device-lib-path", "imacros", "include",
+    "include-directory", "include-directory-after", "include-prefix", "include-with-prefix",
+    "include-with-prefix-after", "include-with-prefix-before", "library-directory",
+    "libomptarget-amdgcn-bc-path", "libomptarget-nvptx-bc-path", "no-system-header-prefix", "output",
+    "param", "rocm-device-lib-path", "sysroot", "system-header-prefix", "target",
+];
+
 /// Where a crash is written down, and where Chromium has that.
 const CRASHES: (&str, &str) = ("-fcrash-diagnostics-dir", "tools/clang/crashreports");
 
@@ -209,16 +218,20 @@ fn loads_or_writes(word: &str, next: &str) -> bool {
     let has_value_but = |option, is_harmless: fn(&str) -> bool| {
         value(option, word, next).is_some_and(|value| !is_harmless(value))
     };
-    // GCC takes `--plugin=` for `-fplugin=`, see `option_map` in its source.
-    let of_gcc = word.strip_prefix("--").map(|option| format!("-f{option}"));
     is_known(word)
-        || of_gcc.is_some_and(|word| {
-            is_known(&word) || word.split_once('=').is_some_and(|(_, value)| has_options(value))
-        })
+        || word.strip_prefix("--").is_some_and(does_as_flag)
         || SPECS.iter().any(|option| has_value_but(option, |name| KNOWN_SPECS.contains(&name)))
         || has_value_but(CRASHES.0, |directory| directory.ends_with(CRASHES.1))
         || has_value_but("-MF", is_of_dependencies)
         || word.strip_prefix("-f").and_then(|option| option.split_once('=')).is_some_and(writes)
+}
+
+/// Returns whether an argument that begins with `--` does what it does with `-f` in its place, as GCC takes it (`option_map` in its source).
+fn does_as_flag(option: &str) -> bool {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    let is_long = LONG_WITH_PATHS.contains(&name)
+        || PREFIXES.iter().chain(&PROGRAMS).any(|long| long.strip_prefix("--") == Some(name));
+    is_known(&format!("-f{option}")) || if is_long { has_options(value) } else { writes((name, value)) }
 }
 
 /// Returns whether an argument is known to load or run something, or to write where it says, whatever comes next.
@@ -520,6 +533,9 @@ mod tests {
             "-split-dwarf-output x",
             "-time=x",
             "--plugin=p.so",
+            "--module-mapper=|x",
+            "--profile-dir=/x",
+            "--sysroot=@x",
             "--opt-info-all=x",
             "--dump-tree-all=x",
             "-fcompare-debug=-iplugindir=x",

@@ -51,18 +51,32 @@ pub(super) fn parts(content: &[u8]) -> Vec<(String, Vec<u8>)> {
 
 /// Returns whether readers differ about every word of a file: shells leave NUL out, and others do not; what ends a line for some is white
 /// space for others, or a letter (`str.splitlines` and `str.strip` of Python, `String.prototype.trim` of JavaScript); and white space that is
-/// not of ASCII is letters to shells and to Ruby, where it is beside anything but words.
+/// not of ASCII is letters to shells and to Ruby, where it is beside anything but words. In a comment that no reader takes for anything else it
+/// is text.
 fn is_unreadable(content: &[u8]) -> bool {
     let text = String::from_utf8_lossy(content);
+    if text.contains(|letter: char| letter != '\r' && is_unclear(letter)) {
+        return true;
+    }
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    // As long as no quotes have begun, a line that begins with this is a comment.
+    let mut is_outside = true;
+    text.split('\n').any(|line| {
+        let is_comment = is_outside && line.starts_with('#') && !line.contains('\r');
+        is_outside &= is_comment || !line.contains(['"', '\'', '`', '\\']);
+        !is_comment && has_space_apart(line)
+    })
+}
+
+/// Returns whether white space that is not of ASCII is beside anything but a word in a line.
+fn has_space_apart(line: &str) -> bool {
     let is_of_text = |letter: Option<char>| {
         letter.is_some_and(|letter| letter.is_alphanumeric() || ".,!?%€«»–—".contains(letter))
     };
     let mut before = None;
-    let mut letters = text.chars().peekable();
+    let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {
-        let is_apart = is_other_space(letter) && !(is_of_text(before) && is_of_text(letters.peek().copied()));
-        if is_apart || letter != '\r' && is_unclear(letter) {
+        if is_other_space(letter) && !(is_of_text(before) && is_of_text(letters.peek().copied())) {
             return true;
         }
         before = Some(letter);

@@ -136,6 +136,7 @@ fn a_name_that_only_some_readers_see_is_found() {
         "A\u{2003}='$(id)'",
         "\u{a0}# a; export X=$(id)",
         "\u{202f}#;export NODE_OPTIONS=x",
+        "A='\n#\u{a0}'\u{a0}",
         "  \u{feff}LD_PRELOAD : ./evil.so",
         "A='x'\nexport\u{a0}LD_PRELOAD=./evil.so\u{a0}",
         "X=\u{1b}[0m",
@@ -149,6 +150,7 @@ fn a_name_that_only_some_readers_see_is_found() {
         "A=1\r\nB=2\r\n",
         "A=\"a\tb\"",
         "\u{feff}A=\"5\u{a0}€\"\n# «\u{a0}b\u{a0}»\n",
+        "# Clé\u{a0}: valeur\nA=1\n# 設定\u{3000}（x）\n",
     ] {
         assert_eq!(names(text), [""; 0], "{text}");
     }
@@ -572,10 +574,15 @@ fn what_a_shell_would_run_is_found() {
         ("cat <<E\nB='$(id)'\nE", "B"),
         ("B=`make`", "B"),
         ("A=\\\"<(touch x)", "A"),
+        ("A='\"'<(touch x)", "A"),
+        ("A='\n\"'<(touch x)", "$(…)"),
+        ("A=('\"' <(touch x))", "A"),
+        ("A='\"' B=(x(e:evil:))", "B"),
+        ("_comps=(git evil)", "_comps"),
         // Arrays.
         ("A=(=(touch x))", "A"),
         ("A=(x =(touch x))", "A"),
-        ("A=(\n=(touch x)\n)", "$(…)"),
+        ("A=(\n=(touch x)\n)", "A"),
         ("A=(/tmp(e:\"touch x\":))", "A"),
         ("A=(/tmp(.eXtouch xX))", "A"),
         ("A=(/tmp(+f))", "A"),
@@ -589,7 +596,8 @@ fn what_a_shell_would_run_is_found() {
     }
     for text in [
         "# `x` $(y)\nB=``\n",
-        "APP_NAME=My app (devel, 3)\nFILTER=(objectClass=person)\nA=(x y)\nB=\"f(x + e:y:)=(z)\"\nC=[a-z]\n",
+        "APP_NAME=My app (test environment)\nFILTER=(objectClass=person)\nA=(x y)\nB=\"f(x + e:y:)=(z)\"\nC=[a-z]\n",
+        "PHONE=(+1) 555\nURL=https://x.example/?filter[status]=open\nDESC=\"it's <(x)\"\n",
         "A=\"x\ny\"\nexport B='$(not run) `nor this`'\nC: '$(nor this)'\n",
         "A='x\ny'\nB='$(not run)'\n# it's\nC='$(not run)'\n",
     ] {

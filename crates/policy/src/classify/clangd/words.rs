@@ -90,7 +90,7 @@ impl<'a> Outline<'a> {
                 ' ' | '"' | '\'' | '[' | ']' | '{' | '}' => true,
                 _ => false,
             };
-            if separates && let Some(around) = start.take() {
+            if let Some(around) = start.take_if(|_| separates) {
                 self.word(&line[around.column..at], Around { next: Some(letter), ..around })?;
             }
             match (quote, letter) {

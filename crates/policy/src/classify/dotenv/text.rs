@@ -273,7 +273,11 @@ impl<'a> Reader<'a> {
         if !is_comment {
             self.assignment(start, line, Separator::Any);
         }
-        if has_command(line) && !(is_over && is_quoted(line)) {
+        // Where a line may begin in quotes, any of them may go on.
+        let quotings = [Quoting::Outside, Quoting::OnlyDouble, Quoting::InSingle, Quoting::InDouble];
+        let quotings = if is_over { &quotings[..2] } else { &quotings[..] };
+        let runs = has_command(line) || quotings.iter().any(|quoting| is_substituted(line, *quoting));
+        if runs && !(is_over && is_quoted(line)) {
             self.found.commands.push(line);
         }
         // Each word to which a shell, or a reader that goes on after a value in quotes, comes outside of quotes.
@@ -327,7 +331,7 @@ impl<'a> Reader<'a> {
         if rest.trim_start_matches(is_blank).starts_with("encrypted:") {
             self.found.commands.push(word.lines().next().unwrap_or_default());
         }
-        if OBEYED_ARRAYS.contains(&name) && rest.starts_with('(') {
+        if is_array_that_runs(rest) || rest.starts_with('(') && is_obeyed(name) {
             self.found.commands.push(word.lines().next().unwrap_or_default());
         }
         self.found.assignments.push(Assignment { name, rest, separator });
@@ -449,8 +453,6 @@ fn has_command(line: &str) -> bool {
     let after_reference = |rest: &str| begins(behind_reference(rest));
     line.match_indices('$').any(|(at, _)| begins(&line[at + 1..]) || after_reference(&line[at + 1..]))
         || EXPANDED_AGAIN.iter().any(|form| line.contains(form))
-        || is_substituted(line)
-        || is_array_that_runs(line)
         || is_computed(line)
         // A shell joins what a backslash at the end of a line divides.
         || line.trim_end().ends_with("$\\")
@@ -464,68 +466,60 @@ fn behind_reference(rest: &str) -> &str {
     near.find('}').map_or("", |end| &braced[end + 1..])
 }
 
-/// Lists the letters of a line that are outside of double quotes to a shell, each with what follows it.
-fn outside_of_quotes(line: &str) -> impl Iterator<Item = (char, &str)> {
-    let mut is_quoted = false;
-    let mut is_escaped = false;
-    line.char_indices().filter_map(move |(at, letter)| {
-        let was_escaped = is_escaped;
-        is_escaped = letter == '\\' && !was_escaped;
-        is_quoted ^= letter == '"' && !was_escaped;
-        (!is_quoted).then(|| (letter, &line[at + letter.len_utf8()..]))
-    })
+/// How a line is read: in which quotes it begins, and whether single ones are quotes.
+#[derive(Clone, Copy, Debug)]
+enum Quoting {
+    Outside,
+    InSingle,
+    InDouble,
+    /// Single ones are text.
+    OnlyDouble,
 }
 
 /// Returns whether a shell runs a command outside of quotes for its process substitution.
-fn is_substituted(line: &str) -> bool {
-    outside_of_quotes(line).any(|(letter, after)| match letter {
-        '<' | '>' => after.starts_with('('),
-        '=' => after.starts_with("=("),
-        _ => false,
+fn is_substituted(line: &str, quoting: Quoting) -> bool {
+    let mut quote = match quoting {
+        Quoting::Outside | Quoting::OnlyDouble => None,
+        Quoting::InSingle => Some('\''),
+        Quoting::InDouble => Some('"'),
+    };
+    let mut is_escaped = false;
+    line.char_indices().any(|(at, letter)| {
+        let was_escaped = std::mem::replace(&mut is_escaped, false);
+        match letter {
+            _ if was_escaped => {}
+            '\\' => is_escaped = quote != Some('\''),
+            '\'' if matches!(quoting, Quoting::OnlyDouble) => {}
+            '"' | '\'' if quote == Some(letter) => quote = None,
+            '"' | '\'' if quote.is_none() => quote = Some(letter),
+            _ => {}
+        }
+        quote.is_none() && SUBSTITUTED.iter().any(|form| line[at..].starts_with(form))
     })
 }
 
-/// Returns whether a shell runs something outside of quotes for an array: zsh for what `=(` begins a word, and for a qualifier of a pattern
-/// (`x(e:evil:)`, `x(+evil)`), see zshexpn(1), and bash for an index in which it computes what a variable holds (`([X]=1)`).
-fn is_array_that_runs(line: &str) -> bool {
-    let mut last = ' ';
-    let has_many = line.matches('(').nth(MOST_QUALIFIERS).is_some();
-    has_many
-        || outside_of_quotes(line).any(|(letter, after)| {
-            let before = std::mem::replace(&mut last, letter);
-            match letter {
-                '=' => after.starts_with('(') && (before == '(' || before.is_whitespace()),
-                '(' => is_qualifier_that_runs(after.split(')').next().unwrap_or_default(), after),
-                ']' => after.starts_with('=') || after.starts_with("+="),
-                _ => false,
-            }
-        })
+/// How process substitution begins, see bash(1) and zshexpn(1).
+const SUBSTITUTED: &[&str] = &["<(", ">(", "==("];
+
+/// Returns whether a shell may run something for the value of an assignment that is an array: zsh for a qualifier of a pattern in it (`x(e:evil:)`)
+/// and for what `=(` begins, see zshexpn(1), and bash for an index in which it computes what a variable holds (`[X]=1`). One that goes on in
+/// the next line may hold anything.
+fn is_array_that_runs(value: &str) -> bool {
+    let near = (LONGEST..LONGEST + 4).find_map(|end| value.get(..end)).unwrap_or(value);
+    let Some(items) = near.strip_prefix('(') else { return false };
+    let line = items.split('\n').next().unwrap_or_default();
+    line.contains(['(', '[']) || !line.contains(')')
 }
 
-/// Returns whether zsh may run something for a qualifier that begins so: for `+` a function, and for `e` what follows between two of the same
-/// letter, or two brackets, which may be on another line.
-fn is_qualifier_that_runs(inner: &str, after: &str) -> bool {
-    let is_open = inner.len() == after.len();
-    let is_evaluated = |(at, _): (usize, &str)| {
-        let text = &inner[at + 1..];
-        let Some(begin) = text.chars().next() else { return false };
-        matches!(begin, '[' | '{' | '<') || text[begin.len_utf8()..].contains(begin)
-    };
-    inner.contains('+')
-        || is_open && inner.contains('e')
-        || inner.match_indices('e').take(MOST_QUALIFIERS).any(is_evaluated)
-        || inner.matches('e').nth(MOST_QUALIFIERS).is_some()
+/// Returns whether a shell runs something later for an array of this name: what is typed, or when a prompt is shown or a word is completed, see
+/// zshmodules(1), zshcompsys(1) and bash(1).
+fn is_obeyed(array: &str) -> bool {
+    const KNOWN: [&str; 12] = [
+        "BASH_ALIASES", "BASH_CMDS", "aliases", "commands", "dis_aliases", "dis_functions", "dis_galiases",
+        "dis_saliases", "functions", "galiases", "options", "saliases",
+    ];
+    KNOWN.contains(&array) || array.starts_with('_') || array.ends_with("_functions")
 }
-
-/// How many patterns of a line are looked at, and qualifiers of a pattern: none has as many.
-const MOST_QUALIFIERS: usize = 20;
-
-/// Arrays by which shells run something later: what is typed, or when a prompt is shown, see zshmodules(1) and bash(1).
-const OBEYED_ARRAYS: &[&str] = &[
-    "BASH_ALIASES", "BASH_CMDS", "aliases", "chpwd_functions", "commands", "dis_aliases", "dis_functions",
-    "dis_galiases", "dis_saliases", "functions", "galiases", "nameddirs", "options", "periodic_functions",
-    "precmd_functions", "preexec_functions", "saliases", "zshaddhistory_functions", "zshexit_functions",
-];
 
 /// What has a shell expand once more what a variable holds, which may be in single quotes: `${X@P}` and `${!X}` of bash, flags and `${~X}`
 /// of zsh, and what both compute, see bash(1) and zshexpn(1).
