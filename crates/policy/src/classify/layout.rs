@@ -17,8 +17,10 @@ const FILES: &[&str] = &[
 ];
 
 /// How names of files begin of which git makes many, and of files that it makes for a moment.
-const BEGINNINGS: &[&str] =
-    &[".probe-", "index.", "next-index-", "sharedindex.", "sharedindex_", "shallow_", "tmp_"];
+const BEGINNINGS: &[&str] = &[
+    ".probe-", "fast_import_crash_", "index.", "next-index-", "sharedindex.", "sharedindex_", "shallow_",
+    "tmp_",
+];
 
 /// Directories right in a directory of git's data.
 const DIRECTORIES: &[&str] = &[
@@ -60,7 +62,9 @@ pub fn is_known_directory(path: &Path) -> bool {
         ["rebase-apply" | "rebase-merge" | "sequencer", name] => *name == "rewritten",
         ["objects", name] => {
             let is_hex = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-            is_hex || matches!(*name, "info" | "pack") || INCOMING.iter().any(|one| name.starts_with(one))
+            is_hex
+                || matches!(*name, "bundles" | "info" | "pack")
+                || INCOMING.iter().any(|one| name.starts_with(one))
         }
         ["objects", "info" | "pack", name] => matches!(*name, "commit-graphs" | "multi-pack-index.d"),
         _ => true,
@@ -177,6 +181,7 @@ mod tests {
             "shallow_a1B2c3",
             "tAb3dE9",
             "gc.pid.lock",
+            "fast_import_crash_17",
             "info/exclude",
             "info/sparse-checkout.lock",
             "info/refs_Ab3dE9",
@@ -187,8 +192,8 @@ mod tests {
             assert!(is_known_file(Path::new(path)), "{path}");
         }
         for path in [
-            "objects", "objects/ab", "objects/info/commit-graphs", "objects/tmp_objdir-incoming-x",
-            "refs/a/b",
+            "objects", "objects/ab", "objects/bundles", "objects/info/commit-graphs",
+            "objects/tmp_objdir-incoming-x", "refs/a/b",
         ] {
             assert!(is_known_directory(Path::new(path)), "{path}");
         }

@@ -82,6 +82,8 @@ pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
         "author-script" => classify_author(content),
         // What it names is written to the work tree when the operation ends, however it does.
         "autostash" => Some(Reason::AppliesStash { commit: Autostash::of(content).commit }),
+        // An index of the patch alone, which git writes anew before it reads it.
+        "patch-merge-index" => (!content.starts_with(b"DIRC")).then(|| setting(name)),
         // `git status` prints it.
         "done" => (!is_printable(content)).then(|| setting(name)),
         name if PROSE.contains(&name) || is_number(name) => None,
@@ -289,6 +291,7 @@ mod tests {
             ("cmt.12", "0494aea\n"),
             ("onto_name", "origin/main\n"),
             ("next.lock", "2\n"),
+            ("patch-merge-index", "DIRC\0\0\0\x02\0\0\0\0"),
         ] {
             assert_eq!(classify(name, content.as_bytes()), None, "{name}: {content}");
         }
@@ -323,6 +326,7 @@ mod tests {
             ("update-refs", "modules/lib/commondir\n0494aea\n0494aea\n"),
             ("update-refs", "refs/heads/../../modules/x\n0494aea\n0494aea\n"),
             ("keep", "-k"),
+            ("patch-merge-index", "--output=x"),
             ("next", "-1"),
             ("author-script", "GIT_AUTHOR_NAME=$(id)\n"),
             ("author-script", "GIT_AUTHOR_NAME='a'$(id)'b'\n"),

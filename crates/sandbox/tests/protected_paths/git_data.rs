@@ -750,3 +750,38 @@ fn names_around_are_found(called: fn(&Path) -> String) {
     assert_eq!(as_owner(), [true, true], "the control: git obeys both");
     assert_eq!(findings, ["later"], "the rest is read-only");
 }
+
+#[test]
+fn what_git_leaves_of_operations_that_stop_and_what_scalar_sets_stays() {
+    let (boundary, _) = committed();
+    let here = |words: &[&str]| git(&boundary.host, words);
+    let commit = |content: &str| {
+        boundary.write("file", content);
+        here(&["commit", "-q", "-a", "-m", content]);
+    };
+    commit("2");
+    let patch = here(&["format-patch", "-1"]);
+    here(&["reset", "-q", "--hard", "HEAD~1"]);
+    commit("3");
+    let baseline = boundary.baseline();
+    here(&["am", "-3", patch.trim()]);
+    boundary.write("bogus", "commit refs/heads/x\nbogus\n");
+    let input = File::open(boundary.host.join("bogus")).unwrap();
+    let imported = Command::new("git").arg("fast-import").current_dir(&boundary.host).stdin(input).output();
+    assert!(!imported.unwrap().status.success());
+    here(&["init", "-q", "new"]);
+    for (key, value) in [
+        ("am.keepCR", "true"),
+        ("commitGraph.generationVersion", "1"),
+        ("fetch.showForcedUpdates", "false"),
+        ("fetch.unpackLimit", "1"),
+        ("merge.stat", "false"),
+    ] {
+        here(&["-C", "new", "config", key, value]);
+    }
+    let names: Vec<_> =
+        fs::read_dir(boundary.host.join(".git")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let has_crashed = names.iter().any(|name| name.to_string_lossy().starts_with("fast_import_crash_"));
+    assert!(has_crashed && boundary.host.join(".git/rebase-apply/patch-merge-index").exists(), "the control");
+    assert_eq!(boundary.compare(&baseline), []);
+}

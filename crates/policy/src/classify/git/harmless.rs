@@ -18,6 +18,7 @@ const ALL: &[&str] = &["*"];
 
 pub(super) const ROWS: &[Row] = &[
     ("advice", ALL, Word),
+    ("am", &["keepcr"], Word),
     ("annex", &["uuid", "version"], Name),
     ("author", &["email", "name"], Shown),
     ("branch", &["gk-last-accessed", "gk-last-modified", "rebase"], Word),
@@ -29,6 +30,7 @@ pub(super) const ROWS: &[Row] = &[
     ("color", ALL, Word),
     ("column", ALL, Word),
     ("commit", &["cleanup", "gpgsign", "status", "verbose"], Word),
+    ("commitgraph", ALL, Word),
     ("committer", &["email", "name"], Shown),
     ("core", CORE, Word),
     ("core", &["fsmonitor"], Truth),
@@ -45,7 +47,7 @@ pub(super) const ROWS: &[Row] = &[
     ("extensions", &["objectformat", "refstorage", "relativeworktrees", "worktreeconfig"], Word),
     ("extensions", &["partialclone"], Repository),
     ("feature", ALL, Word),
-    ("fetch", &["parallel", "prune", "prunetags", "recursesubmodules", "writecommitgraph"], Word),
+    ("fetch", FETCH, Word),
     ("filter", &["clean", "process", "smudge"], OneOf(FILTERS)),
     ("filter", &["required"], Word),
     ("gc", GC, Word),
@@ -62,7 +64,7 @@ pub(super) const ROWS: &[Row] = &[
     ("log", &["abbrevcommit", "date", "decorate", "follow", "showroot", "showsignature"], Word),
     ("log", &["excludedecoration"], References),
     ("maintenance", &["auto", "autodetach", "enabled", "schedule", "strategy"], Word),
-    ("merge", &["autostash", "conflictstyle", "ff", "log", "renamelimit", "renames"], Word),
+    ("merge", &["autostash", "conflictstyle", "ff", "log", "renamelimit", "renames", "stat"], Word),
     ("oh-my-zsh", ALL, Truth),
     ("pack", ALL, Word),
     ("pager", ALL, Truth),
@@ -105,6 +107,11 @@ const CORE: &[&str] = &[
 const DIFF: &[&str] = &[
     "algorithm", "binary", "colormoved", "context", "ignoresubmodules", "indentheuristic", "mnemonicprefix",
     "noprefix", "renamelimit", "renames", "submodule",
+];
+
+const FETCH: &[&str] = &[
+    "parallel", "prune", "prunetags", "recursesubmodules", "showforcedupdates", "unpacklimit",
+    "writecommitgraph",
 ];
 
 /// What git-lfs writes when it is set up. The filters of git-annex are none of these: what they run a branch, attributes and names of
