@@ -1,4 +1,4 @@
-//! Reading a list of protected paths: those of the built-in table are borrowed from it. There are about a thousand, and every command
+//! Reading a list of protected paths: those of the built-in table are borrowed from it. There are more than a thousand, and every command
 //! for a persistent sandbox reads its plan.
 
 use std::borrow::Cow;
