@@ -12,7 +12,7 @@ const MARKS: [&str; 7] = ["!`", "```!", "!{", "!$", "@{", "@$", "// turbo"];
 /// Keys by which a prompt has an agent run something, which do not pass in what follows the header either: a reader may end that elsewhere.
 const KEYS: [&str; 5] = ["hooks", "allowed-tools", "mcpServers", "mcp-servers", "mcp_servers"];
 
-/// What begins a header. To npm's `front-matter` a line that begins it need only have it somewhere.
+/// What begins a header. To npm's `front-matter` one begins at the first line that is one, if the first line of all has one somewhere.
 const DELIMITERS: [&str; 2] = ["---", "= yaml ="];
 
 /// Classifies a prompt: each key of its header must be harmless, and nothing may run while it is read.
@@ -42,7 +42,9 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
         if has_table_of_tools(header) {
             return setting("tools");
         }
-    } else if DELIMITERS.into_iter().any(|mark| text[..first_line(text)].contains(mark)) {
+    } else if DELIMITERS.into_iter().any(|mark| text[..first_line(text)].contains(mark))
+        && text.lines().any(|line| DELIMITERS.contains(&line.trim_end()))
+    {
         return unreadable;
     }
     KEYS.into_iter().find(|key| has_key(text, key)).and_then(setting)

@@ -253,6 +253,7 @@ fn what_runs_while_a_prompt_is_read_is_found() {
         "---\n\n---\nText\n",
         "---\nname: a\n",
         "How mcpServers and hooks are set up\n",
+        "# Review --- thoroughly\n\nText\n",
         "Text\n\n---\n\n```sh\necho hello!\n```\n",
         "---\ndescription: b\nmode: subagent\ntemperature: 0.1\n---\n",
         "Write `$1` for $ARGUMENTS: it costs $5!\n\n```sh\necho \"$HOME\"! ${x}\n```\n",

@@ -579,6 +579,9 @@ fn what_a_shell_would_run_is_found() {
         ("A=('\"' <(touch x))", "A"),
         ("A='\"' B=(x(e:evil:))", "B"),
         ("_comps=(git evil)", "_comps"),
+        // varlock.
+        ("A=exec('touch x')", "A"),
+        ("# @plugin(./evil.js)\nA=1", "$(…)"),
         // Arrays.
         ("A=(=(touch x))", "A"),
         ("A=(x =(touch x))", "A"),
@@ -597,7 +600,7 @@ fn what_a_shell_would_run_is_found() {
     for text in [
         "# `x` $(y)\nB=``\n",
         "APP_NAME=My app (test environment)\nFILTER=(objectClass=person)\nA=(x y)\nB=\"f(x + e:y:)=(z)\"\nC=[a-z]\n",
-        "PHONE=(+1) 555\nURL=https://x.example/?filter[status]=open\nDESC=\"it's <(x)\"\n",
+        "# @type=enum(a, b)\nA=mysql_exec(x)\nPHONE=(+1) 555\nURL=https://x.example/?filter[status]=open\nDESC=\"it's <(x)\"\n",
         "A=\"x\ny\"\nexport B='$(not run) `nor this`'\nC: '$(nor this)'\n",
         "A='x\ny'\nB='$(not run)'\n# it's\nC='$(not run)'\n",
     ] {

@@ -599,6 +599,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (".env.preview", ".env.preview", "NODE_OPTIONS=--import=./evil.mjs\n", "PORT=1\n"),
     (".env.ci", ".env.ci", "PIP_INDEX_URL=https://evil.example\n", "CI=true\n"),
     (".env.*", ".env.build", "NODE_OPTIONS=--require=./evil.js\n", "NX_API_URL=/api\nPORT=1\n"),
+    (".env.schema", ".env.schema", "KEY=exec('touch x')\n", "# @type=port\nPORT=1\n"),
     (".env.*", ".env.serve.web", "NODE_OPTIONS=--require=./evil.js\n", ""),
     (".*.env", ".local.env", "NODE_OPTIONS=--require=./evil.js\n", "NX_API_URL=/api\nPORT=1\n"),
     (".*.env", ".build.web.local.env", "NODE_OPTIONS=--require=./evil.js\n", ""),

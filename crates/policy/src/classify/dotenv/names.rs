@@ -3,8 +3,7 @@
 /// The last parts of such names, without that of the file itself: what people copy or keep, and files in the format of something else.
 const UNLOADED: &[&str] = &[
     "backup", "bak", "example", "fish", "js", "json", "keys", "md", "mjs", "old", "orig", "php", "ps1", "py",
-    "sample", "schema", "sh", "template", "tmpl", "toml", "tpl", "ts", "txt", "vault", "xcode", "yaml",
-    "yml", "zsh",
+    "sample", "sh", "template", "tmpl", "toml", "tpl", "ts", "txt", "vault", "xcode", "yaml", "yml", "zsh",
 ];
 
 /// Returns whether a file of variables has a name, in lower case, that only who was told of it loads: `.env.example`, and `.xcode.env`, which

@@ -267,6 +267,9 @@ impl<'a> Reader<'a> {
     fn line(&mut self, start: usize, line: &'a str) {
         let is_comment = line.trim_start().starts_with('#');
         let is_over = start >= self.open_until && self.shell.is_surely_outside();
+        if OF_VARLOCK.iter().any(|form| calls(line, form)) {
+            self.found.commands.push(line);
+        }
         if is_comment && is_over {
             return self.shell.begin_line();
         }
@@ -496,6 +499,14 @@ fn is_substituted(line: &str, quoting: Quoting) -> bool {
         }
         quote.is_none() && SUBSTITUTED.iter().any(|form| line[at..].starts_with(form))
     })
+}
+
+/// What has varlock run a command or load a program, also in comments (env-spec, "Functions" and "Root decorators").
+const OF_VARLOCK: &[&str] = &["exec(", "@generateTypes(", "@import(", "@plugin(", "@setValuesBulk("];
+
+/// Returns whether a line has a call that begins so, and not within another word.
+fn calls(line: &str, form: &str) -> bool {
+    line.match_indices(form).any(|(at, _)| !line[..at].ends_with(is_of_name))
 }
 
 /// How process substitution begins, see bash(1) and zshexpn(1).

@@ -199,11 +199,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".corepack.env"], "corepack, as `yarn`, `pnpm` and `npm`",
         "names the directory of the programs that it runs in place of them",
         "corepack, \"Environment Variables\"", RUN),
+    classified(&[".env.schema"], "varlock, with every other file of variables beside it",
+        "runs what `exec(…)` names in any of them, and loads what their comments name (`@plugin`, `@import`)",
+        "varlock, \"Functions\" and \"Root decorators\"", &[("", ContentRule::DotEnv), ("*", ContentRule::Harmless)]),
     // Behind those of other programs that have such names.
     classified(&[".env.*", ".*.env"], "Nx, when it runs a task or configuration of that name",
         "takes variables from it, as agents do from `.env`; it stays writable, and is quarantined if it \
-         newly has one that counts there, unless it is called as an example or a copy (`.env.example`, \
-         `.env.bak`)", "Nx, \"Define Environment Variables\"",
+         newly has one that counts there, unless it is called as an example, a copy or a file in another format \
+         (`.env.example`, `.env.bak`, `.env.json`)", "Nx, \"Define Environment Variables\"",
         &[("", ContentRule::DotEnv), ("*", ContentRule::Harmless)]),
     read_only(&[".yarnrc"], "yarn 1", "runs `yarn-path` in place of yarn itself", "Yarn 1, \".yarnrc\"", RUN),
     read_only(&[".yarn/releases"], "yarn", "runs the one that `yarnPath` names", YARN, RUN),
