@@ -59,12 +59,21 @@ fn is_unreadable(content: &[u8]) -> bool {
         return true;
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    // As long as no quotes have begun, a line that begins with this is a comment.
+    // As long as no quotes may have begun that go on, a line that begins with this is a comment.
     let mut is_outside = true;
     text.split('\n').any(|line| {
         let is_comment = is_outside && line.starts_with('#') && !line.contains('\r');
-        is_outside &= is_comment || !line.contains(['"', '\'', '`', '\\']);
+        is_outside &= is_comment || closes_its_quotes(line);
         !is_comment && has_space_apart(line)
+    })
+}
+
+/// Returns whether every reader is outside of quotes after a line, if it is before.
+fn closes_its_quotes(line: &str) -> bool {
+    let mut quotes = line.matches(['"', '\'', '`', '\\']);
+    let first = quotes.next();
+    first.is_none_or(|first| {
+        first != "\\" && quotes.clone().all(|quote| quote == first) && quotes.count() % 2 == 1
     })
 }
 

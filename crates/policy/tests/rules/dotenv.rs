@@ -150,7 +150,7 @@ fn a_name_that_only_some_readers_see_is_found() {
         "A=1\r\nB=2\r\n",
         "A=\"a\tb\"",
         "\u{feff}A=\"5\u{a0}€\"\n# «\u{a0}b\u{a0}»\n",
-        "# Clé\u{a0}: valeur\nA=1\n# 設定\u{3000}（x）\n",
+        "A=\"x\"\n# Clé\u{a0}: valeur\nA=1\n# 設定\u{3000}（x）\n",
     ] {
         assert_eq!(names(text), [""; 0], "{text}");
     }
@@ -576,6 +576,8 @@ fn what_a_shell_would_run_is_found() {
         ("A=\\\"<(touch x)", "A"),
         ("A='\"'<(touch x)", "A"),
         ("A='\n\"'<(touch x)", "$(…)"),
+        ("A=$'\\'\"'<(touch x)", "A"),
+        ("A=$'x\n\\'\"'<(touch x)", "$(…)"),
         ("A=('\"' <(touch x))", "A"),
         ("A='\"' B=(x(e:evil:))", "B"),
         ("_comps=(git evil)", "_comps"),

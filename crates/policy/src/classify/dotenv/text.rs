@@ -276,10 +276,8 @@ impl<'a> Reader<'a> {
         if !is_comment {
             self.assignment(start, line, Separator::Any);
         }
-        // Where a line may begin in quotes, any of them may go on.
-        let quotings = [Quoting::Outside, Quoting::OnlyDouble, Quoting::InSingle, Quoting::InDouble];
-        let quotings = if is_over { &quotings[..2] } else { &quotings[..] };
-        let runs = has_command(line) || quotings.iter().any(|quoting| is_substituted(line, *quoting));
+        let has_substitution = SUBSTITUTED.iter().any(|form| line.contains(form));
+        let runs = has_command(line) || has_substitution && (!is_over || is_substituted(line));
         if runs && !(is_over && is_quoted(line)) {
             self.found.commands.push(line);
         }
@@ -469,30 +467,30 @@ fn behind_reference(rest: &str) -> &str {
     near.find('}').map_or("", |end| &braced[end + 1..])
 }
 
-/// How a line is read: in which quotes it begins, and whether single ones are quotes.
-#[derive(Clone, Copy, Debug)]
-enum Quoting {
-    Outside,
-    InSingle,
-    InDouble,
-    /// Single ones are text.
-    OnlyDouble,
+/// Whether single quotes are quotes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum SingleQuotes {
+    Quote,
+    Text,
 }
 
-/// Returns whether a shell runs a command outside of quotes for its process substitution.
-fn is_substituted(line: &str, quoting: Quoting) -> bool {
-    let mut quote = match quoting {
-        Quoting::Outside | Quoting::OnlyDouble => None,
-        Quoting::InSingle => Some('\''),
-        Quoting::InDouble => Some('"'),
-    };
+/// Returns whether a shell runs a command for its process substitution in a line that begins outside of quotes.
+fn is_substituted(line: &str) -> bool {
+    // In `$'…'` a backslash takes the meaning from a quote, to shells that know it.
+    line.contains("$'")
+        || [SingleQuotes::Quote, SingleQuotes::Text].iter().any(|single| is_outside_of_quotes(line, *single))
+}
+
+/// Returns whether a process substitution begins outside of quotes.
+fn is_outside_of_quotes(line: &str, single: SingleQuotes) -> bool {
+    let mut quote = None;
     let mut is_escaped = false;
     line.char_indices().any(|(at, letter)| {
         let was_escaped = std::mem::replace(&mut is_escaped, false);
         match letter {
             _ if was_escaped => {}
             '\\' => is_escaped = quote != Some('\''),
-            '\'' if matches!(quoting, Quoting::OnlyDouble) => {}
+            '\'' if single == SingleQuotes::Text => {}
             '"' | '\'' if quote == Some(letter) => quote = None,
             '"' | '\'' if quote.is_none() => quote = Some(letter),
             _ => {}
