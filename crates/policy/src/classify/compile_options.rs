@@ -59,13 +59,10 @@ const WITH_PATHS: [&str; 22] = [
     "random-seed", "sanitize-ignorelist", "sanitize-blacklist", "use-ld",
 ];
 
-/// Options that begin with `--`, and whose value is a path from which a compiler only reads, or what it makes.
-const LONG_WITH_PATHS: [&str; 22] = [
-    "cuda-include-ptx", "dyld-prefix", "embed-dir", "hip-device-lib-path", "imacros", "include",
-    "include-directory", "include-directory-after", "include-prefix", "include-with-prefix",
-    "include-with-prefix-after", "include-with-prefix-before", "library-directory",
-    "libomptarget-amdgcn-bc-path", "libomptarget-nvptx-bc-path", "no-system-header-prefix", "output",
-    "param", "rocm-device-lib-path", "sysroot", "system-header-prefix", "target",
+/// Options of GCC that begin with `-f`, and whose value may be a program, a directory to write to, or more options.
+const OF_GCC: [&str; 7] = [
+    "callgraph-info", "compare-debug", "module-mapper", "offload", "offload-options", "profile-dir",
+    "profile-generate",
 ];
 
 /// Where a crash is written down, and where Chromium has that.
@@ -228,10 +225,8 @@ fn loads_or_writes(word: &str, next: &str) -> bool {
 
 /// Returns whether an argument that begins with `--` does what it does with `-f` in its place, as GCC takes it (`option_map` in its source).
 fn does_as_flag(option: &str) -> bool {
-    let (name, value) = option.split_once('=').unwrap_or((option, ""));
-    let is_long = LONG_WITH_PATHS.contains(&name)
-        || PREFIXES.iter().chain(&PROGRAMS).any(|long| long.strip_prefix("--") == Some(name));
-    is_known(&format!("-f{option}")) || if is_long { has_options(value) } else { writes((name, value)) }
+    let with_value = option.split_once('=').filter(|(name, _)| OF_GCC.contains(name));
+    is_known(&format!("-f{option}")) || with_value.is_some_and(writes)
 }
 
 /// Returns whether an argument is known to load or run something, or to write where it says, whatever comes next.
@@ -535,7 +530,6 @@ mod tests {
             "--plugin=p.so",
             "--module-mapper=|x",
             "--profile-dir=/x",
-            "--sysroot=@x",
             "--opt-info-all=x",
             "--dump-tree-all=x",
             "-fcompare-debug=-iplugindir=x",
@@ -550,7 +544,7 @@ mod tests {
     #[test]
     fn options_of_ordinary_builds_pass() {
         for options in [
-            "--sysroot=/opt/sdk --target=arm-none-eabi --std=c11 --param=ssp-buffer-size=4 --coverage -fcompare-debug",
+            "--depend=out/a.o.d --dlib_config=/opt/iar/inc/c/full.h --sysroot=/opt/sdk --target=arm-none-eabi --std=c11 --param=ssp-buffer-size=4 --coverage -fcompare-debug",
             // CMake, with headers that are compiled before.
             "-Winvalid-pch -Xclang -include-pch -Xclang /w/build/cmake_pch.hxx.pch -Xclang -include -Xclang /w/build/cmake_pch.hxx",
             "-Winvalid-pch -fpch-instantiate-templates -Xclang -emit-pch -Xclang -include -Xclang /w/cmake_pch.hxx -x c++-header",

@@ -15,6 +15,9 @@ const KEYS: [&str; 5] = ["hooks", "allowed-tools", "mcpServers", "mcp-servers", 
 /// What begins a header. To npm's `front-matter` one begins at the first line that is one, if the first line of all has one somewhere.
 const DELIMITERS: [&str; 2] = ["---", "= yaml ="];
 
+/// What ends a line for a regular expression of JavaScript.
+const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
+
 /// Classifies a prompt: each key of its header must be harmless, and nothing may run while it is read.
 pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     // Some agents read UTF-16, too.
@@ -43,7 +46,7 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
             return setting("tools");
         }
     } else if DELIMITERS.into_iter().any(|mark| text[..first_line(text)].contains(mark))
-        && text.lines().any(|line| DELIMITERS.contains(&line.trim_end()))
+        && text.split(LINE_ENDS).any(|line| DELIMITERS.contains(&line.trim_end()))
     {
         return unreadable;
     }

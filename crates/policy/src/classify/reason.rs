@@ -281,7 +281,7 @@ impl fmt::Display for Reason {
             }
             Self::Unguarded { setting } => write!(
                 f,
-                "`{setting}` is another one, or gone; filters that encrypt, and hooks that look for secrets, may depend on it"
+                "`{setting}` is another one, or gone; filters that encrypt, hooks that look for secrets, or where git takes hooks from may depend on it"
             ),
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => {

@@ -238,6 +238,7 @@ fn what_runs_while_a_prompt_is_read_is_found() {
         "---\r\n---\r\nname: a\r\n---\r\n",
         // To others, the first line need only hold a delimiter.
         "x---\n---\nname: a\n---\n",
+        "x---\r---\rname: a\r---\r",
         " ---\nname: a\n---\nother: x\n---\n",
         "--- \nname: a\n---\nother: x\n---\n",
         "= yaml =\nname: a\n= yaml =\n",

@@ -584,10 +584,12 @@ fn what_a_shell_would_run_is_found() {
         // varlock.
         ("A=exec('touch x')", "A"),
         ("# @plugin(./evil.js)\nA=1", "$(…)"),
+        ("# @generateTypes(lang=ts, path=../x.ts)\nA=1", "$(…)"),
+        ("=(touch x)", "$(…)"),
         // Arrays.
         ("A=(=(touch x))", "A"),
         ("A=(x =(touch x))", "A"),
-        ("A=(\n=(touch x)\n)", "A"),
+        ("A=(\nx\n)", "A"),
         ("A=(/tmp(e:\"touch x\":))", "A"),
         ("A=(/tmp(.eXtouch xX))", "A"),
         ("A=(/tmp(+f))", "A"),
@@ -602,7 +604,7 @@ fn what_a_shell_would_run_is_found() {
     for text in [
         "# `x` $(y)\nB=``\n",
         "APP_NAME=My app (test environment)\nFILTER=(objectClass=person)\nA=(x y)\nB=\"f(x + e:y:)=(z)\"\nC=[a-z]\n",
-        "# @type=enum(a, b)\nA=mysql_exec(x)\nPHONE=(+1) 555\nURL=https://x.example/?filter[status]=open\nDESC=\"it's <(x)\"\n",
+        "# @type=enum(a, b)\n# run exec(2)\n# @generateTypes(lang=ts, path=env.d.ts)\nA=mysql_exec(x)\nPHONE=(+1) 555\nURL=https://x.example/?filter[status]=open\nDESC=\"it's <(x)\"\n",
         "A=\"x\ny\"\nexport B='$(not run) `nor this`'\nC: '$(nor this)'\n",
         "A='x\ny'\nB='$(not run)'\n# it's\nC='$(not run)'\n",
     ] {

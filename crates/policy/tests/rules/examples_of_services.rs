@@ -60,6 +60,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "hooks: {pre-start: [{exec-host: ./evil}]}\n",
         "xdebug_enabled: true\n",
     ),
+    (
+        ".ddev/config.*.yml",
+        ".ddev/config.local.yml",
+        "hooks:\n  post-start:\n    - exec-host: evil\n",
+        "php_version: \"8.3\"\n",
+    ),
     (".ddev/commands/host", ".ddev/commands/host/launch", "evil\n", ""),
     (".ddev/providers", ".ddev/providers/acme.yaml", "db_pull_command: {command: evil, service: host}\n", ""),
     (

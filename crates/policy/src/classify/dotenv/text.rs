@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
     fn line(&mut self, start: usize, line: &'a str) {
         let is_comment = line.trim_start().starts_with('#');
         let is_over = start >= self.open_until && self.shell.is_surely_outside();
-        if OF_VARLOCK.iter().any(|form| calls(line, form)) {
+        if is_of_varlock(line) {
             self.found.commands.push(line);
         }
         if is_comment && is_over {
@@ -453,6 +453,8 @@ fn has_command(line: &str) -> bool {
     // What `$` refers to may end in one.
     let after_reference = |rest: &str| begins(behind_reference(rest));
     line.match_indices('$').any(|(at, _)| begins(&line[at + 1..]) || after_reference(&line[at + 1..]))
+        // zsh runs what `=(` begins a word with.
+        || line.match_indices("=(").any(|(at, _)| line[..at].chars().next_back().is_none_or(char::is_whitespace))
         || EXPANDED_AGAIN.iter().any(|form| line.contains(form))
         || is_computed(line)
         // A shell joins what a backslash at the end of a line divides.
@@ -499,12 +501,25 @@ fn is_outside_of_quotes(line: &str, single: SingleQuotes) -> bool {
     })
 }
 
-/// What has varlock run a command or load a program, also in comments (env-spec, "Functions" and "Root decorators").
-const OF_VARLOCK: &[&str] = &["exec(", "@generateTypes(", "@import(", "@plugin(", "@setValuesBulk("];
-
-/// Returns whether a line has a call that begins so, and not within another word.
-fn calls(line: &str, form: &str) -> bool {
-    line.match_indices(form).any(|(at, _)| !line[..at].ends_with(is_of_name))
+/// Returns whether varlock runs a command for a line, or loads or writes a file that it names: for a value, or for a comment that it takes for more
+/// than text (env-spec, "Functions" and "Root decorators").
+fn is_of_varlock(line: &str) -> bool {
+    let calls =
+        |text: &str, name: &str| text.match_indices(name).any(|(at, _)| !text[..at].ends_with(is_of_name));
+    let text = line.trim_start();
+    match text.strip_prefix('#') {
+        Some(comment) if comment.trim_start().starts_with('@') => {
+            // The types of the variables.
+            let writes_here = comment.contains(".ts")
+                && !comment.contains("..")
+                && !comment.contains(['~', '\\'])
+                && !["=/", "='/", "=\"/"].iter().any(|begin| comment.contains(begin));
+            ["exec(", "@import(", "@plugin(", "@setValuesBulk("].iter().any(|name| calls(comment, name))
+                || comment.contains("@generateTypes(") && !writes_here
+        }
+        Some(_) => false,
+        None => text.split_once('=').is_some_and(|(_, value)| calls(value, "exec(")),
+    }
 }
 
 /// How process substitution begins, see bash(1) and zshexpn(1).

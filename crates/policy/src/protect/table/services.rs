@@ -60,7 +60,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Salt, salt/utils/parsers.py, `process_saltfile`", RUN),
     classified(&[".lando.yml", ".lando.base.yml", ".lando.dist.yml", ".lando.local.yml", ".lando.upstream.yml"],
         "lando, at every command", LANDO_EFFECT, LANDO, LANDO_FILES),
-    classified(&[".ddev/config.yaml", ".ddev/config.*.yaml"], "ddev", DDEV_EFFECT, DDEV, DDEV_FILES),
+    classified(&[".ddev/config.yaml", ".ddev/config.*.yaml", ".ddev/config.*.yml"], "ddev", DDEV_EFFECT, DDEV, DDEV_FILES),
     read_only(&[".ddev/commands/host"], "ddev", "runs what is in it, in the place of its own commands too",
         "DDEV, \"Custom Commands\"", DDEV_PROGRAMS),
     read_only(&[".ddev/providers"], "ddev", "runs the commands that they name at `ddev pull` and `ddev push`",
