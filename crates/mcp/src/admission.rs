@@ -10,8 +10,11 @@ use crate::room::Room;
 /// How many commands run at once.
 pub(crate) const COMMANDS: usize = 16;
 
-/// How many calls run at once that do not wait for a command, such as those that read a file: there has to be room to end a command.
+/// How many calls run at once that do not wait for a command, such as those that read a file.
 pub(crate) const QUICK: usize = 8;
+
+/// How many calls run at once that end something: there is room for them whatever the others do.
+pub(crate) const ENDS: usize = 8;
 
 /// How many calls wait for their turn.
 const WAITING: usize = 128;
@@ -23,6 +26,8 @@ pub(crate) enum Queue {
     Command,
     /// It does not: it is over in a moment, but for the first one, which may make the sandbox.
     Quick,
+    /// It ends something. Its answer is short, so it runs also while others are not read.
+    End,
 }
 
 /// The room that there is for calls.
@@ -30,6 +35,7 @@ pub(crate) enum Queue {
 pub(crate) struct Admission {
     commands: Arc<Semaphore>,
     quick: Arc<Semaphore>,
+    ends: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     /// The room for messages: without any, nobody reads what calls answer.
     pub(crate) room: Room,
@@ -38,7 +44,13 @@ pub(crate) struct Admission {
 impl Default for Admission {
     fn default() -> Self {
         let of = |permits| Arc::new(Semaphore::new(permits));
-        Self { commands: of(COMMANDS), quick: of(QUICK), waiting: of(WAITING), room: Room::default() }
+        Self {
+            commands: of(COMMANDS),
+            quick: of(QUICK),
+            ends: of(ENDS),
+            waiting: of(WAITING),
+            room: Room::default(),
+        }
     }
 }
 
@@ -47,17 +59,18 @@ impl Admission {
     ///
     /// # Errors
     ///
-    /// Too many wait already, or too much waits to be read by clients.
+    /// Too many wait already, or too much waits to be read by clients and the call ends nothing.
     pub(crate) async fn enter(&self, queue: Queue) -> Result<OwnedSemaphorePermit, Failure> {
         let room = match queue {
             Queue::Command => &self.commands,
             Queue::Quick => &self.quick,
+            Queue::End => &self.ends,
         };
         let permit = match Arc::clone(room).try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => self.wait_for(room).await?,
         };
-        if self.room.is_full() {
+        if queue != Queue::End && self.room.is_full() {
             return Err(Failure::Busy("clients do not read the answers that they have"));
         }
         Ok(permit)
@@ -93,7 +106,12 @@ mod tests {
                 tokio::task::yield_now().await;
             }
             assert!(matches!(admission.enter(Queue::Command).await, Err(Failure::Busy(_))));
-            assert!(admission.enter(Queue::Quick).await.is_ok());
+            let mut others = Vec::new();
+            for _ in 0..QUICK {
+                others.push(admission.enter(Queue::Quick).await.unwrap());
+            }
+            assert!(matches!(admission.enter(Queue::Quick).await, Err(Failure::Busy(_))));
+            assert!(admission.enter(Queue::End).await.is_ok());
             // Those that wait get their turn.
             drop(running);
             for task in waiting {
@@ -103,12 +121,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_begun_whose_answer_would_wait_with_too_many_others() {
+    fn nothing_is_begun_whose_answer_would_wait_with_too_many_others_but_what_ends_something() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let admission = Admission::default();
             let unread = admission.room.take_for_answer(1 << 30);
-            assert!(matches!(admission.enter(Queue::Quick).await, Err(Failure::Busy(_))));
+            for queue in [Queue::Command, Queue::Quick] {
+                assert!(matches!(admission.enter(queue).await, Err(Failure::Busy(_))));
+            }
+            assert!(admission.enter(Queue::End).await.is_ok());
             drop(unread);
             assert!(admission.enter(Queue::Quick).await.is_ok());
         });

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// How much room there is, in bytes.
 const MOST: usize = 64 << 20;
 
-/// Up to how many bytes a message of a client takes no room: how many of these there are at once is bounded, and a call that ends a command is one of them.
+/// Up to how many bytes a message of a client takes no room, and comes in where there is none: how many of these there are at once is bounded, and a
+/// call that ends a command is one of them.
 pub(crate) const SMALL: usize = 64 << 10;
 
 /// What an answer takes besides its text: its place in lists, and what waits to write it.
@@ -26,13 +27,15 @@ pub(crate) struct Held {
 impl Room {
     /// Takes room for a message of a client; returns `None` where others have it.
     pub(crate) fn take(&self, bytes: usize) -> Option<Held> {
-        let bytes = if bytes <= SMALL { 0 } else { bytes };
+        if bytes <= SMALL {
+            return Some(Held { room: self.clone(), bytes: 0 });
+        }
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held < MOST);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
         Some(Held { room: self.clone(), bytes })
     }
 
-    /// Takes room for an answer, which is there already, even where there is none. Then no call begins until it is written.
+    /// Takes room for an answer, which is there already, even where there is none. Then nothing begins until it is written but what ends something.
     pub(crate) fn take_for_answer(&self, bytes: usize) -> Held {
         let bytes = bytes + PLACE;
         self.0.fetch_add(bytes, Ordering::Relaxed);
@@ -67,11 +70,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_begins_while_unread_answers_have_all_of_it() {
+    fn only_small_messages_come_in_while_unread_answers_have_all_of_it() {
         let room = Room::default();
         let answers: Vec<_> = (0..3).map(|_| room.take_for_answer(MOST / 2)).collect();
-        assert!(room.is_full() && room.take(1).is_none());
+        assert!(room.is_full() && room.take(SMALL + 1).is_none());
+        assert!(room.take(SMALL).is_some());
         drop(answers);
-        assert!(room.take(1).is_some());
+        assert!(!room.is_full() && room.take(SMALL + 1).is_some());
     }
 }

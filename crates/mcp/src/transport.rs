@@ -11,7 +11,7 @@ use std::time::Duration;
 use sandbox::host::left;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::admission::{COMMANDS, QUICK};
+use crate::admission::{COMMANDS, ENDS, QUICK};
 use crate::session::Session;
 
 /// The longest message that is read.
@@ -25,7 +25,7 @@ const ENDING: Duration = Duration::from_secs(30);
 fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(COMMANDS + QUICK + 8)
+        .max_blocking_threads(COMMANDS + QUICK + ENDS + 8)
         .thread_name("mcp")
         .enable_all()
         .build()

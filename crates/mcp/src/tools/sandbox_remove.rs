@@ -16,7 +16,7 @@ pub(super) const ROW: Row = Row {
     title: "Remove a sandbox",
     description: "Ends a sandbox of this session and removes it. Files in the shared directories stay, all others are gone. New files there that a program \
                   of the host would execute are quarantined, and the answer names them.",
-    queue: Queue::Command,
+    queue: Queue::End,
     effect: Effect::Ends,
     input: schema::<RemoveInput>,
     output: schema::<RemoveOutput>,

@@ -20,7 +20,7 @@ pub(super) const ROW: Row = Row {
     title: "Stop a sandbox",
     description: "Ends everything in a sandbox of this session. Files in the shared directories stay, all others are gone. After that it can only be removed; \
                   the default one is made again by the next command.",
-    queue: Queue::Command,
+    queue: Queue::End,
     effect: Effect::Ends,
     input: schema::<StopInput>,
     output: schema::<StopOutput>,

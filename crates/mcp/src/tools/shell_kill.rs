@@ -10,7 +10,7 @@ pub(super) const ROW: Row = Row {
     name: "shell_kill",
     title: "End a background job",
     description: "Kills a job with all that it has started. `shell_poll` returns the rest of its output.",
-    queue: Queue::Quick,
+    queue: Queue::End,
     effect: Effect::Ends,
     input: schema::<KillInput>,
     output: schema::<KillOutput>,

@@ -157,7 +157,9 @@ impl Inbound {
                 "busy: as many requests wait for an answer as the server takes; ask again when some have one",
             ));
         }
-        let Some(room) = self.room.take(size) else {
+        // Which calls begin all the same is decided where they begin.
+        let begins = matches!(method, "ping" | "tools/call") || !self.room.is_full();
+        let Some(room) = self.room.take(size).filter(|_| begins) else {
             return Step::Answer(error_object(
                 id,
                 -32000,
@@ -490,6 +492,24 @@ mod tests {
         );
         inbound.send(&answer);
         assert!(matches!(other.accept(call(3, &file).as_bytes()), Step::Deliver(_)));
+    }
+
+    #[test]
+    fn where_answers_are_not_read_a_client_is_heard_that_ends_what_it_has_begun() {
+        let room = Room::default();
+        let mut inbound = Inbound::new(room.clone());
+        greet(&mut inbound);
+        assert!(matches!(inbound.accept(call(1, "{}").as_bytes()), Step::Deliver(_)));
+        let _unread = room.take_for_answer(1 << 30);
+        for heard in [
+            r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"shell_kill","arguments":{"job":1}}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+        ] {
+            assert!(matches!(inbound.accept(heard.as_bytes()), Step::Deliver(_)), "{heard}");
+        }
+        assert_eq!(code(inbound.accept(br#"{"jsonrpc":"2.0","id":4,"method":"tools/list"}"#)), -32000);
+        assert_eq!(code(greet(&mut Inbound::new(room))), -32000);
     }
 
     #[test]

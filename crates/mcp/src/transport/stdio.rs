@@ -217,21 +217,23 @@ impl Transport<RoleServer> for StdioTransport {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let is_wanted = self.shared.inbound().send(&item);
         let (output, shared) = (self.output.clone(), Arc::clone(&self.shared));
         async move {
-            if is_wanted {
-                let mut line = serde_json::to_vec(&item)?;
-                line.push(b'\n');
-                let held = shared.room.take_for_answer(line.len());
-                let line = (line, held);
-                let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-                let output = output.ok_or_else(gone)?;
-                if matches!(item, JsonRpcMessage::Notification(_)) {
-                    // A client that does not read misses it: the next one says more, and nothing else waits for this one.
-                    let _ = output.try_send(line);
-                } else {
-                    output.send(line).await.map_err(|_| gone())?;
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            let held = shared.room.take_for_answer(line.len());
+            let line = (line, held);
+            let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+            let output = output.ok_or_else(gone)?;
+            if matches!(item, JsonRpcMessage::Notification(_)) {
+                // A client that does not read misses it: the next one says more, and nothing else waits for this one.
+                shared.inbound().send(&item);
+                let _ = output.try_send(line);
+            } else {
+                // Until there is room to write it, its request has no answer: of these a client has so many and no more.
+                let place = output.reserve().await.map_err(|_| gone())?;
+                if shared.inbound().send(&item) {
+                    place.send(line);
                 }
             }
             shared.answered.notify_one();
