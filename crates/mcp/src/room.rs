@@ -27,12 +27,8 @@ pub(crate) struct Held {
 impl Room {
     /// Takes room for a message of a client; returns `None` where others have it.
     pub(crate) fn take(&self, bytes: usize) -> Option<Held> {
-        if bytes <= SMALL {
-            return Some(Held { room: self.clone(), bytes: 0 });
-        }
-        let fits = |held: usize| held.checked_add(bytes).filter(|held| *held < MOST);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
-        Some(Held { room: self.clone(), bytes })
+        let mut held = Held { room: self.clone(), bytes: 0 };
+        held.grow_to(bytes).then_some(held)
     }
 
     /// Takes room for an answer, which is there already, even where there is none. Then nothing begins until it is written but what ends something.
@@ -45,6 +41,21 @@ impl Room {
     /// Returns whether there is none left.
     pub(crate) fn is_full(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= MOST
+    }
+}
+
+impl Held {
+    /// Takes more room for a message that has so many bytes by now; returns whether others left it.
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
+        if bytes <= SMALL.max(self.bytes) {
+            return true;
+        }
+        let fits = |held: usize| held.checked_add(bytes - self.bytes).filter(|held| *held < MOST);
+        let has_grown = self.room.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        if has_grown {
+            self.bytes = bytes;
+        }
+        has_grown
     }
 }
 
@@ -66,6 +77,19 @@ mod tests {
         let small: Vec<_> = (0..MOST / SMALL).map(|_| room.take(SMALL).unwrap()).collect();
         assert!(room.take(MOST / 4).is_some() && !room.is_full());
         drop((first, small));
+        assert_eq!(room.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_message_takes_as_much_as_it_has_by_now() {
+        let room = Room::default();
+        let mut growing = room.take(0).unwrap();
+        for bytes in [SMALL, SMALL + 1, 2 * SMALL, MOST - 1] {
+            assert!(growing.grow_to(bytes));
+            assert_eq!(room.0.load(Ordering::Relaxed), if bytes == SMALL { 0 } else { bytes });
+        }
+        assert!(!growing.grow_to(MOST) && !room.take(0).unwrap().grow_to(SMALL + 1));
+        drop(growing);
         assert_eq!(room.0.load(Ordering::Relaxed), 0);
     }
 

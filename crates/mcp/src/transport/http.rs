@@ -255,24 +255,23 @@ async fn post(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     response
 }
 
-/// Reads a message, and takes the room that it needs meanwhile.
+/// Reads a message, and takes the room that it needs meanwhile: as much as has come, for a client may say what it likes, and send nothing.
 ///
 /// # Errors
 ///
 /// It is too long, has not come in time, or there is no room: the answer says so.
 async fn message(mut body: Incoming, room: &Room) -> Result<(Vec<u8>, Held), Response<Body>> {
     let too_large = || text(StatusCode::PAYLOAD_TOO_LARGE, "a message is 4194304 bytes long at most");
-    let length =
-        body.size_hint().upper().map_or(MOST_MESSAGE, |length| length.try_into().unwrap_or(usize::MAX));
-    if length > MOST_MESSAGE {
+    if body.size_hint().lower() > MOST_MESSAGE as u64 {
         return Err(too_large());
     }
-    let held = room.take(length).ok_or_else(|| {
+    let busy = || {
         text(
             StatusCode::SERVICE_UNAVAILABLE,
             "busy: there is no room for so large a message at the moment; send it again",
         )
-    })?;
+    };
+    let mut held = room.take(0).ok_or_else(busy)?;
     let mut bytes = Vec::new();
     let read = async {
         // Into one piece: each frame would take more than its bytes, and a client says how many there are.
@@ -282,6 +281,9 @@ async fn message(mut body: Incoming, room: &Room) -> Result<(Vec<u8>, Held), Res
             let part = frame.data_ref().map_or(&[][..], |part| part);
             if bytes.len() + part.len() > MOST_MESSAGE {
                 return Err(too_large());
+            }
+            if !held.grow_to(bytes.len() + part.len()) {
+                return Err(busy());
             }
             bytes.extend_from_slice(part);
         }

@@ -314,6 +314,35 @@ fn a_session_that_ends_while_its_sandbox_is_made_leaves_nothing() {
 }
 
 #[test]
+fn messages_that_have_not_come_take_no_room_of_others() {
+    let Some(place) = native("messages of MCP over HTTP that do not come") else { return };
+    let server = Server::new(&place);
+    let open = |body: &str| {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(crate::PATIENCE)).unwrap();
+        write!(stream, "{}{body}", server.headers("")).unwrap();
+        stream
+    };
+    let _waiting: Vec<_> = (0..40)
+        .flat_map(|_| ["transfer-encoding: chunked\r\n\r\n1\r\n \r\n", "content-length: 4194304\r\n\r\n "])
+        .map(open)
+        .collect();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(server.raw(&server.headers(""), &" ".repeat(1 << 20)).status, 400);
+    // What has come does.
+    let large = " ".repeat(4_190_000);
+    let mut held: Vec<_> =
+        (0..16).map(|_| open(&format!("content-length: 4190001\r\n\r\n{large}"))).collect();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(server.raw(&server.headers(""), &" ".repeat(70_000)).status, 503);
+    assert_eq!(server.raw(&server.headers(""), &" ".repeat(60_000)).status, 400);
+    held[0].write_all(b" ").unwrap();
+    let mut said = [0; 12];
+    held[0].read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"HTTP/1.1 400");
+}
+
+#[test]
 fn a_message_in_very_many_pieces_takes_no_more_than_in_one() {
     let Some(place) = native("pieces of a message of MCP over HTTP") else { return };
     let server = Server::new(&place);
