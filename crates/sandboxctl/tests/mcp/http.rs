@@ -314,6 +314,39 @@ fn a_session_that_ends_while_its_sandbox_is_made_leaves_nothing() {
 }
 
 #[test]
+fn a_client_that_does_not_read_keeps_no_other_from_ending_what_it_has_begun() {
+    let Some(place) = native("unread answers of MCP over HTTP") else { return };
+    let image = [b"\x89PNG\r\n\x1a\n".as_slice(), &vec![0; 8_000_000]].concat();
+    std::fs::write(place.write("workspace/image", ""), image).unwrap();
+    let server = Server::new(&place);
+    let session = server.begin();
+    let call = |id: u32, tool: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
+    let ask = |message: Value| server.post(&session, &message).message();
+    let job = ask(call(2, "shell_start", json!({ "command": "sleep 999" })));
+    let job = &job["result"]["structuredContent"]["job"];
+    assert!(job.is_u64(), "{job}");
+    let other = server.begin();
+    let _unread: Vec<_> = (0..12)
+        .map(|id| {
+            let read = call(id, "read", json!({ "path": "image" })).to_string();
+            let mut stream = TcpStream::connect(server.address).unwrap();
+            let head = server.headers(&format!("mcp-session-id: {other}\r\n"));
+            write!(stream, "{head}content-length: {}\r\n\r\n{read}", read.len()).unwrap();
+            stream
+        })
+        .collect();
+    crate::until("answers take no room", || {
+        let begun = ask(call(3, "shell", json!({ "command": "true" })));
+        begun["result"]["content"][0]["text"].as_str().is_some_and(|text| text.starts_with("busy"))
+    });
+    assert_eq!(ask(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping" }))["result"], json!({}));
+    let killed = ask(call(5, "shell_kill", json!({ "job": job })));
+    assert_eq!(killed["result"]["isError"], false, "{killed:#}");
+    let stopped = ask(call(6, "sandbox_stop", json!({})));
+    assert_eq!(stopped["result"]["isError"], false, "{stopped:#}");
+}
+
+#[test]
 fn messages_that_have_not_come_take_no_room_of_others() {
     let Some(place) = native("messages of MCP over HTTP that do not come") else { return };
     let server = Server::new(&place);
