@@ -6,8 +6,17 @@
 pub(super) fn mark(text: &[u8]) -> Option<Vec<u8>> {
     let mut fields = text.split(|byte| *byte == b';');
     let kind = fields.next().filter(|kind| matches!(kind, [b'A'..=b'D' | b'I' | b'L' | b'N' | b'P']))?;
-    let kept: Vec<_> = std::iter::once(kind).chain(fields.filter(|field| is_of_mark(field))).collect();
-    Some(kept.join(&b';'))
+    let mut kept = kind.to_vec();
+    fields.filter(|field| is_of_mark(field)).for_each(|field| append(&mut kept, b';', field));
+    Some(kept)
+}
+
+/// Appends a field. There may be very many of them, so no list is made.
+fn append(kept: &mut Vec<u8>, separator: u8, field: &[u8]) {
+    if !kept.is_empty() {
+        kept.push(separator);
+    }
+    kept.extend_from_slice(field);
 }
 
 /// Returns whether a field of a mark belongs to it: a status, its name, its kind, an error, and who draws the prompt again.
@@ -25,13 +34,14 @@ pub(super) fn notification(text: &[u8]) -> Option<Vec<u8>> {
     let mut kept = Vec::new();
     for setting in settings.split(|byte| *byte == b':') {
         match setting {
-            b"p=title" | b"p=body" | b"p=icon" | b"p=close" | b"p=?" => kept.push(setting),
+            b"p=title" | b"p=body" | b"p=icon" | b"p=close" | b"p=?" => append(&mut kept, b':', setting),
             [b'p', b'=', ..] => return None,
-            _ if is_of_notification(setting) => kept.push(setting),
+            _ if is_of_notification(setting) => append(&mut kept, b':', setting),
             _ => {}
         }
     }
-    Some([kept.join(&b':').as_slice(), payload].concat())
+    kept.extend_from_slice(payload);
+    Some(kept)
 }
 
 /// Returns whether a notification asks what the terminal can show, which that answers at once.
@@ -43,7 +53,7 @@ pub(super) fn is_question(notification: &[u8]) -> bool {
 /// Returns whether a setting only says how a notification is shown.
 fn is_of_notification(setting: &[u8]) -> bool {
     match setting {
-        [] | b"c=0" => true,
+        b"c=0" => true,
         [b'a', b'=', actions @ ..] => actions
             .split(|byte| *byte == b',')
             .all(|action| matches!(action, b"focus" | b"-focus" | b"-report")),
@@ -89,6 +99,7 @@ mod tests {
     fn a_notification_reports_nothing() {
         for (text, expected) in [
             (";text", Some(";text")),
+            ("::i=a::p=body:;:text", Some("i=a:p=body;:text")),
             ("i=a.b:d=0:p=body:e=1;YQ==", Some("i=a.b:d=0:p=body:e=1;YQ==")),
             ("i=a:d=1:a=focus:u=2:o=unfocused:w=-1:c=0;", Some("i=a:d=1:a=focus:u=2:o=unfocused:w=-1:c=0;")),
             ("i=a:a=-focus,-report:f=YQ==;c=1:a=report", Some("i=a:a=-focus,-report:f=YQ==;c=1:a=report")),
