@@ -11,7 +11,7 @@ pub(super) enum Meaning {
     Silent,
     /// It changes what keys are written as, or the mouse. That is for whoever reads them.
     Keys,
-    /// The terminal answers as if somebody had typed it, or may: what is not known here to be answered by nobody counts.
+    /// The terminal answers as if somebody had typed it.
     Asks,
     /// It changes what is beyond the screen: the directory of the next tab, the clipboard, the keys, the printer, a program of the terminal's
     /// own. What is not known here to stay on the screen counts.
