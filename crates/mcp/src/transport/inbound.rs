@@ -145,7 +145,9 @@ impl Inbound {
     fn request(&mut self, value: Value, size: usize, id: &Value, known_id: RequestId, method: &str) -> Step {
         let refuse = |message: &str| Step::Answer(error_object(id, -32600, message));
         if size > SMALL && method != "tools/call" {
-            return refuse("only the call of a tool may be that large");
+            return refuse(
+                "a request other than the call of a tool has 64 KiB at most, in which each value counts as 640 bytes",
+            );
         }
         if self.in_flight.contains_key(&known_id) {
             return refuse("a request with this `id` has no answer yet");
@@ -520,5 +522,15 @@ mod tests {
         assert_eq!(code(Inbound::default().accept(hello.to_string().as_bytes())), -32600);
         let list = json!({ "jsonrpc": "2.0", "id": long, "method": "tools/list" });
         assert_eq!(code(ready().accept(list.to_string().as_bytes())), -32600);
+        // Each value counts, for it takes memory.
+        for (values, is_refused) in [(90, false), (110, true)] {
+            let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": { "x": vec![0; values] } } });
+            let step = ready().accept(list.to_string().as_bytes());
+            assert_eq!(
+                matches!(&step, Step::Answer(answer) if answer.to_string().contains("640 bytes")),
+                is_refused,
+                "{step:?}"
+            );
+        }
     }
 }
