@@ -85,29 +85,66 @@ pub(super) fn redirected(before: &[u8], now: &[u8]) -> Option<String> {
     others.next().map(|(of, _)| shown(of))
 }
 
-/// Returns a setting that a configuration has taken away or changed, if it says what programs git runs or what it reads for that, such as a
-/// filter that encrypts, or a hook that looks for secrets; or that there is no work tree any more.
+/// Returns a setting that a configuration has taken away, changed or overridden, if it says what programs git runs or what it reads for that,
+/// such as a filter that encrypts, or a hook that looks for secrets; or that there is no work tree any more.
 pub(super) fn changed_guard(before: &[u8], now: &[u8]) -> Option<String> {
     let (before, now) = (read(before).ok()?, read(now).ok()?);
-    let is_guard = |entry: &&ConfigEntry| {
-        // What runs only for whoever calls it guards nothing.
-        let is_called = matches!(entry.section.as_str(), "alias" | "pager" | "tig");
-        executing::is_known_to_run(entry) && !is_called
-            || GUARDS.iter().any(|(section, key)| entry.is(section, key))
+    let (known, held) = (guards(&before), guards(&now));
+    let values = |name| held.get(name).map_or(&[][..], Vec::as_slice);
+    let changed = known.iter().find(|(name, known)| !still_hold(known, values(*name)));
+    // What is new here may override what the owner has for all repositories.
+    let is_off = |values: &[&ConfigEntry]| {
+        values.last().is_some_and(|last| is_truth_of_guards(last) && !values::is_true(last.value()))
     };
-    let gone = before.iter().filter(is_guard).find(|entry| !now.contains(entry));
+    let off = || held.iter().find(|(name, values)| !known.contains_key(*name) && is_off(values));
+    let guard = changed.or_else(off).and_then(|(_, values)| values.last().copied());
     let is_bare = |entries: &[ConfigEntry]| entries.iter().any(named::is_bare);
     let bare = || now.iter().find(|entry| named::is_bare(entry)).filter(|_| !is_bare(&before));
-    gone.or_else(bare).map(ConfigEntry::name)
+    guard.or_else(bare).map(ConfigEntry::name)
+}
+
+/// The section, subsection and key of a setting.
+type Name<'e> = (&'e str, Option<&'e OsStr>, &'e str);
+
+/// Returns the settings that keep something from happening, each with all of its entries.
+fn guards(entries: &[ConfigEntry]) -> BTreeMap<Name<'_>, Vec<&ConfigEntry>> {
+    let mut guards = BTreeMap::<_, Vec<_>>::new();
+    for entry in entries {
+        // What runs only for whoever calls it guards nothing.
+        let is_called = matches!(entry.section.as_str(), "alias" | "pager" | "tig");
+        let is_guard = executing::is_known_to_run(entry) && !is_called || is_truth_of_guards(entry);
+        if is_guard || GUARDS.iter().any(|(section, key)| entry.is(section, key)) {
+            let name = (entry.section.as_str(), entry.subsection.as_deref(), entry.key.as_str());
+            guards.entry(name).or_default().push(entry);
+        }
+    }
+    guards
+}
+
+/// Returns whether all entries of a setting are still there, in their order, and the same is the last one: of most settings, git takes that.
+fn still_hold(before: &[&ConfigEntry], now: &[&ConfigEntry]) -> bool {
+    let mut rest = now.iter();
+    let is_there = |entry: &&ConfigEntry| rest.any(|other| other.value() == entry.value());
+    let last = |entries: &[&ConfigEntry]| entries.last().map(|entry| entry.value().to_owned());
+    before.iter().all(is_there) && last(before) == last(now)
+}
+
+fn is_truth_of_guards(entry: &ConfigEntry) -> bool {
+    TRUTHS.iter().any(|(section, key)| entry.is(section, key))
 }
 
 /// Settings that run nothing, and that keep something from happening.
-const GUARDS: [(&str, &str); 5] = [
+const GUARDS: [(&str, &str); 2] = [("core", "attributesfile"), ("core", "excludesfile")];
+
+/// The same, where the setting is a truth value.
+const TRUTHS: [(&str, &str); 6] = [
     ("commit", "gpgsign"),
-    ("core", "attributesfile"),
-    ("core", "excludesfile"),
+    // Without it, nothing in `config.worktree` holds.
+    ("extensions", "worktreeconfig"),
     ("filter", "required"),
+    ("push", "gpgsign"),
     ("sparse", "expectfilesoutsideofpatterns"),
+    ("tag", "gpgsign"),
 ];
 
 /// How git comes to read a configuration beside that of a repository.

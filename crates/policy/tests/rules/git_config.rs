@@ -129,6 +129,9 @@ fn every_setting_of_git_that_runs_something_is_found() {
         ("[core]\nexcludesFile = x", "core.excludesfile"),
         ("[extensions]\nrefStorage = files:///x", "extensions.refstorage"),
         ("[filter \"lfs\"]\nclean = git-lfs clean -- %f && evil", "filter.lfs.clean"),
+        // It is taken in the place of what encrypts.
+        ("[filter \"enc\"]\nprocess = git-lfs filter-process", "filter.enc.process"),
+        ("[filter \"enc\"]\nrequired = false", "filter.enc.required"),
         // By these, git-annex runs what a branch and attributes name.
         ("[filter \"annex\"]\nprocess = git-annex filter-process", "filter.annex.process"),
         ("[filter \"annex\"]\nclean = git-annex smudge --clean -- %f", "filter.annex.clean"),
@@ -510,12 +513,23 @@ fn another_repository_of_a_remote_or_branch_that_was_there_is_seen() {
 
 #[test]
 fn what_a_configuration_no_longer_has_is_seen_if_it_kept_something_from_happening() {
-    let before = "[filter \"enc\"]\nclean = enc\nrequired\n[core]\nhooksPath = .githooks\nbare = false\n[alias]\nst = status\n[user]\nname = x\n";
+    let before = "[filter \"enc\"]\nclean = enc\nrequired\n[extensions]\nworktreeConfig = true\n[core]\nhooksPath = .githooks\nbare = false\n[alias]\nst = status\n[user]\nname = x\n";
     let seen = |now: &str| redirected(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
     for (old, new, setting) in [
         ("clean = enc\n", "", Some("filter.enc.clean")),
         ("clean = enc\n", "clean = cat\n", Some("filter.enc.clean")),
         ("required\n", "required = false\n", Some("filter.enc.required")),
+        // Of several, the last one counts.
+        ("required\n", "required\nrequired = false\n", Some("filter.enc.required")),
+        ("required\n", "required = false\nrequired = true\n", None),
+        ("required\n", "required = true\n", None),
+        ("clean = enc\n", "clean = enc\nclean =\n", Some("filter.enc.clean")),
+        ("clean = enc\n", "clean = cat\nclean = enc\n", None),
+        ("worktreeConfig = true\n", "", Some("extensions.worktreeconfig")),
+        // What overrides that of all repositories.
+        ("[user]\n", "[commit]\ngpgSign = 00\n[user]\n", Some("commit.gpgsign")),
+        ("[user]\n", "[filter \"lfs\"]\nrequired = false\n[user]\n", Some("filter.lfs.required")),
+        ("[user]\n", "[filter \"lfs\"]\nrequired = true\n[commit]\ngpgSign\n[user]\n", None),
         ("hooksPath = .githooks\n", "", Some("core.hookspath")),
         ("bare = false\n", "bare\n", Some("core.bare")),
         ("st = status\n", "st = log\n", None),

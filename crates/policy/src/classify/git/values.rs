@@ -52,7 +52,7 @@ fn is_of(value: &OsStr, values: Values) -> bool {
     let Some(value) = value.to_str() else { return false };
     match values {
         Values::Truth => is_truth(value),
-        Values::True => ["true", "yes", "on", "1"].iter().any(|truth| value.eq_ignore_ascii_case(truth)),
+        Values::True => is_true(OsStr::new(value)),
         Values::Word => {
             let is_known = |letter: char| letter.is_ascii_alphanumeric() || " .,:#+=_-".contains(letter);
             let is_option = value
@@ -86,11 +86,18 @@ fn has_plain_subsection(entry: &ConfigEntry) -> bool {
     let Some(subsection) = entry.subsection.as_deref() else { return true };
     let is_plain = match entry.section.as_str() {
         "credential" | "http" | "lfs" => is_server,
+        // Under another name, what git-lfs runs takes the place of a filter that may encrypt.
+        "filter" => |name: &str| name == "lfs",
         // By itself, git calls a submodule by its path.
         "submodule" => is_name_with_blanks,
         _ => is_name,
     };
     subsection.to_str().is_some_and(is_plain)
+}
+
+/// Returns whether a value is a word for truth. Git takes any number but 0, too.
+pub(super) fn is_true(value: &OsStr) -> bool {
+    ["true", "yes", "on", "1"].iter().any(|truth| value.eq_ignore_ascii_case(truth))
 }
 
 fn is_truth(value: &str) -> bool {
