@@ -1,5 +1,6 @@
 //! Hidden paths, as what git lists is compared with them: by patterns, and by what was covered.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,8 +12,25 @@ use rustix::io::Errno;
 
 use crate::host::beneath;
 
-/// How many entries of a directory are looked at for hidden ones.
+/// How many entries of directories are looked at for hidden ones, in one search. An index may name one directory after another.
 const MAX_LOOKED_AT: usize = 100_000;
+
+/// How many entries of directories may still be looked at.
+pub(crate) struct LookBudget(Cell<usize>);
+
+impl Default for LookBudget {
+    fn default() -> Self {
+        Self(Cell::new(MAX_LOOKED_AT))
+    }
+}
+
+impl LookBudget {
+    /// Takes one entry. Returns whether there is as much.
+    fn take(&self) -> bool {
+        let left = self.0.get().checked_sub(1);
+        left.inspect(|left| self.0.set(*left)).is_some()
+    }
+}
 
 /// What is hidden in a boundary: what patterns name, now or later, and what was covered besides, as targets of links and as other names.
 #[derive(Debug, Default)]
@@ -39,21 +57,23 @@ impl HiddenPaths {
     }
 
     /// Returns whether something in a directory of a boundary is hidden. What cannot be looked at may be.
-    pub(crate) fn lie_in(&self, root: BorrowedFd<'_>, directory: &Path) -> bool {
-        let mut left = MAX_LOOKED_AT;
+    pub(crate) fn lie_in(&self, root: BorrowedFd<'_>, directory: &Path, budget: &LookBudget) -> bool {
         let mut ahead = vec![directory.to_path_buf()];
         while let Some(directory) = ahead.pop() {
             let opened = match beneath::listing(root, &directory) {
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
                 opened => opened,
             };
+            // A sparse checkout has no such directory: that is known without any budget.
+            if !budget.take() {
+                return true;
+            }
             let Ok(opened) = opened else { return true };
             let Ok(entries) = beneath::entries(opened.as_fd()) else { return true };
             for entry in entries {
                 let Ok((name, kind)) = entry else { return true };
                 let path = directory.join(name);
-                left -= 1;
-                if left == 0 || self.cover(&path) {
+                if !budget.take() || self.cover(&path) {
                     return true;
                 }
                 if kind == FileType::Directory {
@@ -67,5 +87,29 @@ impl HiddenPaths {
     /// Lists those that no pattern names.
     pub(crate) fn unnamed(&self) -> Vec<OsString> {
         self.others.iter().map(|path| path.clone().into_os_string()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn all_directories_together_are_looked_at_within_one_budget() {
+        let top = tempfile::tempdir().unwrap();
+        for directory in ["a", "b"] {
+            fs::create_dir(top.path().join(directory)).unwrap();
+            fs::write(top.path().join(directory).join("file"), "").unwrap();
+        }
+        let root = fs::File::open(top.path()).unwrap();
+        let hidden = HiddenPaths::of(&[".env".to_owned()], []);
+        let lie_in = |directory, budget: &_| hidden.lie_in(root.as_fd(), Path::new(directory), budget);
+        // A directory and what is in it are two.
+        let enough = LookBudget(Cell::new(4));
+        assert!(!lie_in("a", &enough) && !lie_in("b", &enough));
+        assert!(lie_in("a", &enough), "nothing is left");
+        assert!(!lie_in("c", &enough), "it is not there");
     }
 }

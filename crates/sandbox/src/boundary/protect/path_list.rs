@@ -19,7 +19,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::boundary::hidden_paths::HiddenPaths;
+use crate::boundary::hidden_paths::{HiddenPaths, LookBudget};
 use crate::host::beneath;
 use crate::host::stamp::{ContentHash, Stamp};
 
@@ -271,7 +271,7 @@ impl PathList {
 
     /// Takes a path that is hidden inside for one where git must not write: it would record its content where the agent reads it. Reads
     /// what an index holds for such paths: a commit records what lies there.
-    pub(crate) fn note_hidden(&mut self, root: impl AsFd, hidden: &HiddenPaths) {
+    pub(crate) fn note_hidden(&mut self, root: impl AsFd, hidden: &HiddenPaths, budget: &LookBudget) {
         let root = root.as_fd();
         let ListContent::Paths(paths) = &mut self.listed else { return };
         if hidden.is_empty() {
@@ -292,7 +292,7 @@ impl PathList {
         for Staged { tree, format, .. } in &self.staged {
             let is_hidden = |path: &Path, kind: StagedKind| {
                 let path = tree.join(path);
-                hidden.cover(&path) || kind == StagedKind::Directory && hidden.lie_in(root, &path)
+                hidden.cover(&path) || kind == StagedKind::Directory && hidden.lie_in(root, &path, budget)
             };
             let Some(files) = self.held(&data, &content, *format, is_hidden) else { continue };
             let above: BTreeSet<PathBuf> = files

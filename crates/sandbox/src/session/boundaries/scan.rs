@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::detect::{Compared, SearchKind};
+use crate::boundary::hidden_paths::LookBudget;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search::{self, SearchRules};
 use crate::boundary::root::Entered;
@@ -74,7 +75,8 @@ impl Scan {
         search: SearchKind,
     ) -> io::Result<Self> {
         let hidden = remembered.hidden_paths();
-        mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(root, &hidden));
+        let budget = LookBudget::default();
+        mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(root, &hidden, &budget));
         let Compared { findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until, search).map_err(io::Error::other)?;
         let is_whole = is_whole && walk.is_whole && mounts.is_whole();
