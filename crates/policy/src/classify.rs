@@ -297,8 +297,8 @@ fn is_reference(content: &[u8]) -> bool {
     repository::is_object_id(content.trim_ascii())
 }
 
-/// Returns the remote or branch of a configuration of git that comes from or goes to another repository than before, or what is gone of it
-/// that said which programs git runs, though nothing counts that says so.
+/// Returns what a configuration of git does that no setting in it shows by itself: a remote or branch that comes from or goes to another repository
+/// than before, or a setting that kept something from happening, such as a filter that encrypts, and is another one or gone.
 pub fn redirected(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> {
     let place = FileRole::of(relative)?;
     if !matches!(place, FileRole::GitConfig | FileRole::SubmoduleConfig) {

@@ -75,14 +75,14 @@ impl<'a> Outline<'a> {
                 if begin == line.len() || line[begin..].starts_with("- ") {
                     return None;
                 }
-                // No key begins here, wherever it is.
+                // What is deeper belongs to the item, and not to the key above.
                 self.key = self.key.map(|key| LastKey { has_value: true, ..key });
             }
         }
         let is_item = self.item.is_some_and(|item| begin > item && line[item..begin].starts_with('-'));
         let mut quote = None;
         let mut start: Option<Around> = None;
-        let mut letters = line[begin..].char_indices().peekable();
+        let mut letters = line[begin..].char_indices();
         while let Some((at, letter)) = letters.next() {
             let at = begin + at;
             let separates = match letter {

@@ -480,11 +480,13 @@ enum SingleQuotes {
 fn is_substituted(line: &str) -> bool {
     // In `$'…'` a backslash takes the meaning from a quote, to shells that know it.
     line.contains("$'")
-        || [SingleQuotes::Quote, SingleQuotes::Text].iter().any(|single| is_outside_of_quotes(line, *single))
+        || [SingleQuotes::Quote, SingleQuotes::Text]
+            .iter()
+            .any(|single| begins_outside_of_quotes(line, *single))
 }
 
 /// Returns whether a process substitution begins outside of quotes.
-fn is_outside_of_quotes(line: &str, single: SingleQuotes) -> bool {
+fn begins_outside_of_quotes(line: &str, single: SingleQuotes) -> bool {
     let mut quote = None;
     let mut is_escaped = false;
     line.char_indices().any(|(at, letter)| {
