@@ -8,8 +8,11 @@ use crate::protect::table::content::FileFormat;
 use crate::variables::{VariableKind, kind};
 
 mod names;
+mod shell;
 mod text;
 mod value;
+mod varlock;
+mod words;
 
 pub(super) use self::names::is_unloaded;
 use self::text::{Assignment, Commands, Reading, name_in, readings, statements};
