@@ -297,9 +297,10 @@ fn is_reference(content: &[u8]) -> bool {
     repository::is_object_id(content.trim_ascii())
 }
 
-/// Returns what a configuration of git does that no setting in it shows by itself: a remote or branch that comes from or goes to another repository
-/// than before, or a setting that kept something from happening, such as a filter that encrypts, and is another one or gone.
-pub fn redirected(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> {
+/// Compares a configuration of git with the one in whose place it is. Returns what no setting shows by itself: a remote or branch that comes from or
+/// goes to another repository than before, or a setting that kept something from happening, such as a filter that encrypts, and is another one or
+/// gone.
+pub fn compare(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> {
     let place = FileRole::of(relative)?;
     if !matches!(place, FileRole::GitConfig | FileRole::SubmoduleConfig) {
         return None;

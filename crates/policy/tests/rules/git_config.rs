@@ -5,8 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::{
-    FileFormat, Reason, Reference, beyond_prefix, classify, names_relative, redirected, references,
-    submodules,
+    FileFormat, Reason, Reference, beyond_prefix, classify, compare, names_relative, references, submodules,
 };
 
 use crate::classify::{FILE, file};
@@ -494,7 +493,7 @@ fn what_a_configuration_of_git_names_is_known() {
 #[test]
 fn another_repository_of_a_remote_or_branch_that_was_there_is_seen() {
     let remote = "[remote \"o\"]\nurl = https://a/x\n[branch \"main\"]\nremote = o\n[branch \"b\"]\nmerge = refs/heads/b\n";
-    let seen = |now: &str| redirected(Path::new(".git/config"), remote.as_bytes(), now.as_bytes());
+    let seen = |now: &str| compare(Path::new(".git/config"), remote.as_bytes(), now.as_bytes());
     for (added, setting) in [
         ("", None),
         ("[remote \"p\"]\nurl = https://b/x\n[branch \"b\"]\nremote = p\n", None),
@@ -514,7 +513,7 @@ fn another_repository_of_a_remote_or_branch_that_was_there_is_seen() {
 #[test]
 fn what_a_configuration_no_longer_has_is_seen_if_it_kept_something_from_happening() {
     let before = "[filter \"enc\"]\nclean = enc\nrequired\n[extensions]\nworktreeConfig = true\n[core]\nhooksPath = .githooks\nbare = false\n[alias]\nst = status\n[user]\nname = x\n";
-    let seen = |now: &str| redirected(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
+    let seen = |now: &str| compare(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
     for (old, new, setting) in [
         ("clean = enc\n", "", Some("filter.enc.clean")),
         ("clean = enc\n", "clean = cat\n", Some("filter.enc.clean")),

@@ -218,11 +218,11 @@ impl Baseline {
             if reported.contains(one.path) {
                 continue;
             }
-            let redirected = || {
-                let by_other = self.redirected(root, &one).map(|reason| (reason, FindingOrigin::Earlier));
-                by_other.or_else(|| Some((self.redirected_beside(root, &one)?, FindingOrigin::Created)))
+            let changed = || {
+                let by_other = self.compared(root, &one).map(|reason| (reason, FindingOrigin::Earlier));
+                by_other.or_else(|| Some((self.overriding_beside(root, &one)?, FindingOrigin::Created)))
             };
-            if let Some((reason, origin)) = redirected() {
+            if let Some((reason, origin)) = changed() {
                 let path = one.path.to_path_buf();
                 reported.insert(path.clone());
                 findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
@@ -320,19 +320,19 @@ impl Baseline {
         Classifier::until(until).sharing(self.shared.iter().map(PathBuf::from).collect())
     }
 
-    /// Returns whether a configuration of git that the host has replaced leads elsewhere than before: the agent may have written it.
-    fn redirected(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
+    /// Compares a configuration of git that the host has replaced with the one that was there: the agent may have written it.
+    fn compared(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
         let entry = self.entry(one.path)?;
         let is_unchanged =
             Facts::at(root, one.path).is_none_or(|facts| is_surely_unchanged(root, entry, one, &facts));
         match self.original(one.path).filter(|_| !is_unchanged)? {
-            Original::File(before) => classifier::redirected(root, one, &before.bytes),
+            Original::File(before) => classifier::compare(root, one, &before.bytes),
             Original::Link(_) => None,
         }
     }
 
-    /// Returns whether a new configuration beside the one of a repository that was there leads elsewhere than that.
-    fn redirected_beside(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
+    /// Returns what a new configuration, beside the one of a repository that was there, has hold in the place of that.
+    fn overriding_beside(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
         let was_searched = |git: &Path| self.searched.contains(&Base::Git(git.into()));
         let of_work_tree = || {
             let git = one.path.parent().filter(|_| one.path.ends_with("config.worktree"))?;

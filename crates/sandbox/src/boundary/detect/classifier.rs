@@ -498,9 +498,9 @@ fn content(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Vec<u8>> {
     Some(content)
 }
 
-/// Classifies what has taken the place of a file with this content, where it runs nothing new.
-pub(crate) fn redirected(root: BorrowedFd<'_>, one: &Watched<'_>, before: &[u8]) -> Option<Reason> {
-    policy::classify::redirected(one.seen_as, before, &content(root, one)?)
+/// Compares a configuration of git, which runs nothing new, with the content that was in its place.
+pub(crate) fn compare(root: BorrowedFd<'_>, one: &Watched<'_>, before: &[u8]) -> Option<Reason> {
+    policy::classify::compare(one.seen_as, before, &content(root, one)?)
 }
 
 /// Returns the setting of a configuration of git that holds in the place of another one's.
