@@ -260,7 +260,8 @@ mod tests {
         }
         for query in [
             "key=x", "a=b&access_token=x", "k%65y=x", "API_KEY=x", "a=b;key=x", "$key=x", "%24key=x",
-            "private_token=x", "access_token[]=x", "$httpMethod=DELETE",
+            "private_token=x", "access_token[]=x", "access_token%00a=x", "[access_token]=x", "%u006bey=x",
+            "$httpMethod=DELETE",
         ] {
             assert_eq!(resolve("POST", "/v1/messages", Some(query)), None, "{query}");
         }

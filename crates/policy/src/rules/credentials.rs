@@ -16,7 +16,7 @@ pub const HEADERS: &[&str] = &[
     "x-session-token", "x-shopify-access-token", "x-subscription-token", "x-vault-token", "xi-api-key",
 ];
 
-/// Parts of a query, by their [common name](common), of a server of which nothing is known.
+/// Parts of a query, by their [common spelling](common), of a server of which nothing is known.
 const PARAMETERS: &[&str] = &[
     "access_token", "api_key", "apikey", "auth", "auth_token", "authorization", "client_secret",
     "deploy_token", "job_token", "key", "oauth_token", "private_token", "sig", "subscription_key", "token",
@@ -34,20 +34,49 @@ const METHODS: &[&str] = &[
 /// Returns whether a server of this name may take this part of a query for a credential.
 pub fn is_parameter(host: &str, name: &str) -> bool {
     let known = HOSTED.iter().find(|provider| provider.servers.iter().any(|server| server.host == host));
-    known.map_or(PARAMETERS, |provider| provider.parameters).contains(&common(name).as_str())
+    has_reading(name, known.map_or(PARAMETERS, |provider| provider.parameters))
 }
 
 /// Returns whether a server may take this part of a query for the method.
 pub fn is_method(name: &str) -> bool {
-    METHODS.contains(&common(name).as_str())
+    has_reading(name, METHODS)
 }
 
-/// Returns the name that a server may take this one for: Google's may begin with `$`, frameworks read lists and other spellings, and PHP takes
-/// a `[` that nothing closes for `_`.
+/// Returns whether a server may take this name of a part for one of these.
+fn has_reading(name: &str, known: &[&str]) -> bool {
+    let name = with_units(name);
+    // PHP ends a name at a NUL.
+    let name = name.split('\0').next().unwrap_or_default().trim();
+    // Google's may begin with `$`.
+    let name = name.trim_start_matches('$');
+    let is_list = name.split_once('[').is_some_and(|(_, rest)| rest.contains(']'));
+    // Frameworks read lists. In PHP a `[` that nothing closes is `_`.
+    let before = if is_list { name.split('[').next() } else { Some(name) };
+    // Rack, and Node's `qs`, which Express has: the first that is not a bracket.
+    let within = name.split(['[', ']']).find(|part| !part.is_empty());
+    [before, within].into_iter().flatten().any(|name| known.contains(&common(name).as_str()))
+}
+
+/// Returns the common one of the spellings of a name that frameworks read alike.
 fn common(name: &str) -> String {
-    let name = name.trim().trim_start_matches('$');
-    let name = name.split_once('[').filter(|(_, rest)| rest.contains(']')).map_or(name, |(name, _)| name);
     name.to_ascii_lowercase().replace(['-', '.', ' ', '['], "_")
+}
+
+/// Returns a name with the characters that `%uXXXX` stands for, by which ASP.NET and Jetty before 10 read UTF-16.
+fn with_units(name: &str) -> String {
+    let mut rest = name;
+    let mut read = String::new();
+    while let Some((before, after)) = rest.split_once("%u") {
+        let digits = after.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32);
+        read.push_str(before);
+        match unit {
+            Some(unit) => read.push(unit),
+            None => read.push_str("%u"),
+        }
+        rest = if unit.is_some() { &after[4..] } else { after };
+    }
+    read + rest
 }
 
 #[cfg(test)]
@@ -58,11 +87,16 @@ mod tests {
     fn a_part_of_a_query_is_known_in_every_spelling() {
         for name in [
             "key", "KEY", "$key", "api-key", "api_key", "access.token", "access_token[]", "private_token",
-            "access[token", "X-Api-Key", "deploy_token", "subscription-key",
+            "access[token", "X-Api-Key", "deploy_token", "subscription-key", "access_token\0a", " key\0",
+            "[access_token]", "[access_token][]", "[[access_token]", "access_token]", "access[token\0]",
+            "access%u005ftoken", "%u006b%u0065%u0079", "[%u006bey]", "key%u0000x",
         ] {
             assert!(is_parameter("issues.example.org", name), "{name}");
         }
-        for name in ["page", "keys", "tokens", "q", "", "client_id"] {
+        for name in [
+            "page", "keys", "tokens", "q", "", "client_id", "filter[key]", "filter[token][]", "a\0key",
+            "\0key", "[filter][key]", "[]", "%u006", "%u006bé", "%u", "%ud800key", "k%u00e9y",
+        ] {
             assert!(!is_parameter("issues.example.org", name), "{name}");
         }
         // Names of caches, and links to files that GitHub has signed.
@@ -70,7 +104,10 @@ mod tests {
             assert!(!is_parameter("api.github.com", name), "{name}");
         }
         assert!(is_parameter("api.github.com", "access_token"));
-        for name in ["$httpMethod", "_method", "_HttpMethod", "http-method", "X-Method-Override"] {
+        for name in [
+            "$httpMethod", "_method", "_HttpMethod", "http-method", "X-Method-Override", "_method\0a",
+            "[_method]", "%u005fmethod",
+        ] {
             assert!(is_method(name), "{name}");
         }
         // The name of what is called, at some servers (Flickr's).
