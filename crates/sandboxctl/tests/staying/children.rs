@@ -216,6 +216,50 @@ print(json.loads(connect({:?}).makefile().readline())['id'])
     }
 }
 
+/// The process that starts children is in no control group, so it holds no more answers than there may be children.
+#[test]
+fn an_answer_that_nobody_reads_takes_the_place_of_a_child() {
+    for (caller, runner) in everywhere("unread answers") {
+        let place = place(caller, runner, "[children]\nmax = 1\n");
+        let what = format!("in {runner:?} by {caller:?}");
+        // Longer than what a socket holds, and than the same in UTF-8.
+        let long = json!({ "id": "long", "command": ["python3", "-c", "print(chr(1) * 1000000, end='')"] });
+        let short = json!({ "id": "short", "command": ["true"] });
+        let script = format!(
+            "
+import json, select, socket
+def ask(request, s=None):
+    if s is None: s = socket.socket(socket.AF_UNIX); s.connect('/run/sandbox/children.sock')
+    s.sendall(request.encode() + b'\\n')
+    return s
+def answer(s):
+    line = b''
+    while not line.endswith(b'\\n'): line += s.recv(1 << 16)
+    return json.loads(line)
+long, short = {:?}, {:?}
+s = ask(long)
+for _ in range(3):
+    select.select([s], [], [])
+    print(answer(ask(short))['error']['code'])
+    print(len(answer(s)['stdout']['text']))
+    # The control: it was read.
+    print(answer(ask(short, s))['result']['code'])
+    ask(long, s)
+# Gone unread.
+select.select([s], [], [])
+s.close()
+while answer(ask(short)).get('error'): pass
+print('served')
+",
+            long.to_string(),
+            short.to_string()
+        );
+        let output = place.inside(&[""; 0], &["python3", "-c", &script]).output().unwrap();
+        let round = "child.limit\n1000000\n0\n";
+        assert_eq!(said(&output), format!("{}served\n", round.repeat(3)), "{what}: {output:?}");
+    }
+}
+
 #[test]
 fn a_child_ends_with_whoever_has_asked_for_it() {
     for (caller, runner) in everywhere("the end of children") {

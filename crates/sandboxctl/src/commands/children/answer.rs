@@ -56,7 +56,7 @@ impl Answer {
             }
             Refusal::TooMany => CommandError::message(
                 Code::ChildLimit,
-                "as many children are alive as `[children] max` allows; wait until one has ended",
+                "as many children are alive, or have an unread answer, as `[children] max` allows; wait until one has ended, and read its answer",
             ),
             Refusal::NotStarted => not_started(),
         };
@@ -79,7 +79,7 @@ impl Answer {
             }
             run
         });
-        let run = run.unwrap_or_default();
+        let mut run = run.unwrap_or_default();
         end.warnings.extend(texts(&run["warnings"]));
         let detected = serde_json::from_value::<Vec<Finding>>(run["detected"].clone()).unwrap_or_default();
         for made in lines(&detected).into_iter().map(report::made) {
@@ -92,7 +92,7 @@ impl Answer {
             let result = RESULT.map(|key| (key.to_owned(), run["result"][key].clone()));
             object.insert("result".to_owned(), Value::Object(Map::from_iter(result)));
             for stream in ["stdout", "stderr"] {
-                object.insert(stream.to_owned(), run[stream].clone());
+                object.insert(stream.to_owned(), run[stream].take());
             }
         }
         let error = match (&run["error"], run["result"].is_object()) {
@@ -116,11 +116,9 @@ impl Answer {
         (Self(object), end)
     }
 
-    /// Returns the line that is sent.
-    pub(super) fn into_line(self) -> Vec<u8> {
-        let mut line = Value::Object(self.0).to_string().into_bytes();
-        line.push(b'\n');
-        line
+    /// Writes it as JSON, without the end of its line.
+    pub(super) fn write_to(&self, sink: &mut impl io::Write) -> io::Result<()> {
+        Ok(serde_json::to_writer(sink, &self.0)?)
     }
 }
 

@@ -2,7 +2,7 @@
 //! connection.
 
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use sandbox::session::sidecar::SandboxEnd;
 
 use super::super::run_process::Canceller;
 use super::answer::{Answer, Refusal};
-use super::family::{Child, Family};
+use super::family::{Child, Family, Slot};
 
 /// How many connections are served at once. Others wait.
 const MAX_CONNECTIONS: usize = 32;
@@ -141,10 +141,10 @@ impl<'a> Connection<'a> {
                                 if std::thread::Builder::new().spawn_scoped(scope, wait).is_err() {
                                     // The child has ended with what was to wait for it.
                                     self.children().remove(&number);
-                                    self.send(Answer::refused(None, &Refusal::NotStarted))?;
+                                    self.send(Answer::refused(None, &Refusal::NotStarted), None)?;
                                 }
                             }
-                            Err(answer) => self.send(answer)?,
+                            Err(answer) => self.send(answer, None)?,
                         }
                     }
                 }
@@ -160,17 +160,26 @@ impl<'a> Connection<'a> {
     }
 
     fn wait_for(&self, child: Child<'_>, number: u64) {
-        let answer = child.finish();
+        let (answer, slot) = child.finish();
         // An agent that has closed the connection needs none.
-        let _ = self.send(answer);
+        let _ = self.send(answer, Some(slot));
         drop(self.children().remove(&number));
         let _ = rustix::io::write(self.ended.as_fd(), &1u64.to_ne_bytes());
     }
 
-    fn send(&self, answer: Answer) -> io::Result<()> {
+    /// Sends an answer, and gives back the slot that is kept until then.
+    fn send(&self, answer: Answer, slot: Option<Slot<'_>>) -> io::Result<()> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut stream = self.stream;
-        stream.write_all(&answer.into_line()).inspect_err(|_| {
+        let send = || {
+            // Piece by piece: as JSON, an answer can be six times as long as it is here.
+            let mut stream = BufWriter::with_capacity(64 << 10, self.stream);
+            answer.write_to(&mut stream)?;
+            stream.flush()?;
+            // Before its end: whoever has read the whole line may have another child.
+            drop((answer, slot));
+            { self.stream }.write_all(b"\n")
+        };
+        send().inspect_err(|_| {
             // Half an answer is none.
             let _ = self.stream.shutdown(std::net::Shutdown::Both);
         })

@@ -24,20 +24,21 @@ pub(super) struct Family<'a> {
     stays: bool,
     /// The environment of the client, credentials included.
     environment: Vec<(OsString, OsString)>,
+    /// How many children are alive, or have an answer that nobody has read.
     living: AtomicU32,
 }
 
-/// A child that runs. It counts as alive until this is dropped.
+/// A child that runs. It is ended when this is dropped.
 pub(super) struct Child<'a> {
     family: &'a Family<'a>,
     request_id: Option<String>,
     name: String,
     running: RunProcess,
-    _slot: Slot<'a>,
+    slot: Slot<'a>,
 }
 
-/// One of `[children] max`.
-struct Slot<'a>(&'a AtomicU32);
+/// One of `[children] max`, which is free for another child when this is dropped.
+pub(super) struct Slot<'a>(&'a AtomicU32);
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
@@ -82,7 +83,7 @@ impl<'a> Family<'a> {
             self.warn(&format!("child {name} cannot be started: {error}"));
             refused(&Refusal::NotStarted)
         })?;
-        let child = Child { family: self, request_id: request.id.clone(), name, running, _slot: slot };
+        let child = Child { family: self, request_id: request.id.clone(), name, running, slot };
         Ok((child, canceller))
     }
 
@@ -115,12 +116,12 @@ impl<'a> Family<'a> {
     }
 }
 
-impl Child<'_> {
-    /// Waits for its end, and returns the answer.
-    pub(super) fn finish(self) -> Answer {
-        let Self { family, request_id, name, running, _slot } = self;
+impl<'a> Child<'a> {
+    /// Waits for its end, and returns the answer, and the slot that is to be kept as long as the answer is: nothing else bounds how many there are.
+    pub(super) fn finish(self) -> (Answer, Slot<'a>) {
+        let Self { family, request_id, name, running, slot } = self;
         let (answer, end) = Answer::of(request_id.as_deref(), &name, running.finish(Cancellation::Soon));
         family.report(&name, &end);
-        answer
+        (answer, slot)
     }
 }
