@@ -12,9 +12,9 @@ use crate::report::{Finding, Status};
 /// The limit of buffers of TCP sockets, which version 1 counts by themselves.
 pub(super) const TCP_BUFFERS: &str = "memory.kmem.tcp.limit_in_bytes";
 
-/// What no version of cgroups counts: answers to requests of netlink(7), and errors that wait at sockets (`IP_RECVERR`, ip(7)), if nobody reads
-/// them; groups of multicast that a socket of IPv6 has joined; and what is kept of a connection of TCP for a minute (`TIME_WAIT`).
-pub(super) const UNCOUNTED: &str = "unread answers of netlink, errors of sockets, multicast groups and connections just closed are not counted";
+/// Says that no version of cgroups counts what the kernel allocates without accounting (`__GFP_ACCOUNT`); docs/limits.md lists what a process
+/// without rights can have it keep.
+pub(super) const UNCOUNTED: &str = "some objects of the kernel are not counted";
 
 /// A limit that a controller is to enforce.
 #[derive(Clone, Copy, Debug)]

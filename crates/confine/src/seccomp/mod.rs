@@ -357,7 +357,9 @@ mod tests {
             (tcp, 31),
             (tcp, 32),
             (tcp, 38),
+            (udp, 1),
             (udp, 100),
+            (udp_lite, 1),
             (udp_lite, 100),
             (ip6, 32),
             (ip6, 32 | 1 << 32),
@@ -390,6 +392,30 @@ mod tests {
             assert_eq!(answer(libc::SYS_sendmmsg, &[0, 1, 1, flags]), expected);
             assert_eq!(answer(libc::SYS_sendmsg, &[0, 1, flags]), expected);
             assert_eq!(answer(libc::SYS_recvmsg, &[0, 1, flags]), SECCOMP_RET_ALLOW);
+        }
+    }
+
+    #[test]
+    fn extended_attributes_are_read_and_not_set() {
+        let (set_at, others_at) = (463, 464..=466);
+        for call in [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, set_at] {
+            assert_eq!(answer(call, &[]), refusal(libc::EOPNOTSUPP), "{call}");
+        }
+        for call in [
+            libc::SYS_getxattr,
+            libc::SYS_lgetxattr,
+            libc::SYS_fgetxattr,
+            libc::SYS_listxattr,
+            libc::SYS_llistxattr,
+            libc::SYS_flistxattr,
+            libc::SYS_removexattr,
+            libc::SYS_lremovexattr,
+            libc::SYS_fremovexattr,
+        ]
+        .into_iter()
+        .chain(others_at)
+        {
+            assert_eq!(answer(call, &[]), SECCOMP_RET_ALLOW, "{call}");
         }
     }
 

@@ -171,12 +171,13 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         SYS_chdir, SYS_getcwd, SYS_umask, SYS_name_to_handle_at, SYS_inotify_init1, SYS_inotify_add_watch,
         SYS_inotify_rm_watch,
     ]),
-    // Extended attributes. `system.posix_acl_access` cannot set S_ISUID, and `security.*` needs a capability.
+    // Extended attributes are read and removed. Setting one gets the answer of a file system without them: which one is in memory, where a
+    // filter cannot look, and access lists of files in a tmpfs (`system.posix_acl_access`, 64 KiB each) are counted by no cgroup.
     allowed(&[
-        SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_setxattrat, SYS_getxattr, SYS_lgetxattr,
-        SYS_fgetxattr, SYS_getxattrat, SYS_listxattr, SYS_llistxattr, SYS_flistxattr, SYS_listxattrat,
-        SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_removexattrat,
+        SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr, SYS_getxattrat, SYS_listxattr, SYS_llistxattr, SYS_flistxattr,
+        SYS_listxattrat, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_removexattrat,
     ]),
+    refused(&[SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_setxattrat], EOPNOTSUPP),
     // Set-uid and set-gid bits: in a shared directory they would hand the host a program that runs as the
     // owner of the file, or as root. The mode counts only where a file is made, so with `open` only beside
     // O_CREAT or O_TMPFILE; otherwise the register holds whatever was left there.
@@ -199,10 +200,12 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     // Memory of this process itself. `move_pages` and `migrate_pages` reach into others and are left out.
     allowed(&[
         SYS_munmap, SYS_mprotect, SYS_mremap, SYS_remap_file_pages, SYS_brk, SYS_madvise,
-        SYS_mincore, SYS_msync, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mlockall, SYS_munlockall, SYS_mbind,
-        SYS_set_mempolicy, SYS_get_mempolicy, SYS_set_mempolicy_home_node, SYS_pkey_mprotect,
-        SYS_pkey_alloc, SYS_pkey_free, SYS_mseal, SYS_map_shadow_stack, SYS_membarrier,
+        SYS_mincore, SYS_msync, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mlockall, SYS_munlockall,
+        SYS_set_mempolicy, SYS_get_mempolicy, SYS_pkey_mprotect, SYS_pkey_alloc, SYS_pkey_free, SYS_mseal,
+        SYS_map_shadow_stack, SYS_membarrier,
     ]),
+    // A policy for a part of a file in memory stays in the file, as many as it has pages, used or not, and no cgroup counts them.
+    refused(&[SYS_mbind, SYS_set_mempolicy_home_node], ENOSYS),
     // The machine cannot hibernate while there is a file of this.
     refused(&[SYS_memfd_secret], ENOSYS),
     // But no huge pages that somebody has reserved: no cgroup of memory counts them, and what one takes the others lack.
@@ -271,7 +274,8 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     // No programs that choose packets: the kernel compiles each, all users of the machine share one bound for that
     // (`net.core.bpf_jit_limit`), and where it is used up nobody gets a seccomp filter any more, no other sandbox and no browser. And no time stamps of
     // all that is sent, whose copies no cgroup counts; for a single message they can still be asked. Nor other protocols on top of TCP and UDP,
-    // which load modules (`TCP_ULP`), or keys of TCP, which routers have. Nor what takes of bounds that all network namespaces share: sockets that stay
+    // which load modules (`TCP_ULP`), or keys of TCP, which routers have. Nor datagrams that are put together and never sent (`UDP_CORK`), which no cgroup
+    // counts; `MSG_MORE` does the same, and for TCP it is in use. Nor what takes of bounds that all network namespaces share: sockets that stay
     // whole for minutes after they were closed (`TCP_LINGER2`, `net.ipv4.tcp_max_orphans`), and leases of labels of IPv6, of which there are 4096.
     checked(&[SYS_setsockopt], &[
         Case {
@@ -305,7 +309,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         Case {
             when: &[
                 Test::OneOf { arg: 1, mask: WHOLE, values: &[IPPROTO_UDP as u32, IPPROTO_UDPLITE as u32] },
-                Test::OneOf { arg: 2, mask: WHOLE, values: &[UDP_ENCAP] },
+                Test::OneOf { arg: 2, mask: WHOLE, values: &[UDP_CORK, UDP_ENCAP] },
             ],
             then: SeccompAction::Refuse(ENOPROTOOPT),
         },
@@ -563,6 +567,7 @@ const REFUSED_OF_TCP: &[u32] = &[8, 14, 31, 32, 38, 39, 40, 42];
 /// linux/in6.h.
 const IPV6_FLOWLABEL_MGR: u32 = 32;
 /// linux/udp.h.
+const UDP_CORK: u32 = 1;
 const UDP_ENCAP: u32 = 100;
 /// Commands of fcntl from `F_DUPFD` to `F_GETOWN_EX`, but the last.
 const ALL_BUT_16: u32 = !0xf;

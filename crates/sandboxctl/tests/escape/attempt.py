@@ -26,7 +26,7 @@ NUMBERS = {
     "add_key": (248, 217), "bpf": (321, 280), "clone": (56, 220), "delete_module": (176, 106),
     "fchmodat": (268, 53), "finit_module": (313, 273), "init_module": (175, 105), "io_setup": (206, 0),
     "ioperm": (173, -1),
-    "kexec_load": (246, 104), "keyctl": (250, 219), "mknodat": (259, 33), "openat": (257, 56),
+    "kexec_load": (246, 104), "keyctl": (250, 219), "mbind": (237, 235), "mknodat": (259, 33), "openat": (257, 56),
     "open_by_handle_at": (304, 265), "name_to_handle_at": (303, 264), "perf_event_open": (298, 241),
     "personality": (135, 92), "pivot_root": (155, 41), "process_vm_readv": (310, 270),
     "ptrace": (101, 117), "reboot": (169, 142), "request_key": (249, 218), "seccomp": (317, 277),
@@ -36,7 +36,7 @@ NUMBERS = {
     "io_uring_setup": (425, 425), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fspick": (433, 433), "pidfd_open": (434, 434), "clone3": (435, 435), "openat2": (437, 437),
     "pidfd_getfd": (438, 438), "process_madvise": (440, 440), "mount_setattr": (442, 442),
-    "fchmodat2": (452, 452), "statmount": (457, 457), "listmount": (458, 458),
+    "set_mempolicy_home_node": (450, 450), "fchmodat2": (452, 452), "statmount": (457, 457), "listmount": (458, 458),
 }
 
 def call(name, *arguments):

@@ -28,6 +28,19 @@ fn git_clones_commits_and_branches() {
     .runs_alike();
 }
 
+/// Inside no attribute is set, and no program that copies one fails for it.
+#[test]
+fn files_are_copied_with_their_attributes_or_without() {
+    Program::new(&["sh", "copies.sh"])
+        .prepare(|place| {
+            let file = place.write("workspace/source/file", "text\n");
+            rustix::fs::setxattr(&file, c"user.test", b"x", rustix::fs::XattrFlags::empty()).unwrap();
+            let script = "chmod 640 source/file; touch -d 2020-01-01 source/file";
+            assert!(place.outside(&["sh", "-c", script]).status().unwrap().success());
+        })
+        .runs_alike();
+}
+
 #[test]
 fn python_makes_and_uses_a_virtual_environment() {
     Program::new(&["sh", "venv.sh"]).runs_alike();

@@ -101,3 +101,57 @@ fn buffers_of_tcp_stay_within_the_limit_that_is_enforced() {
         }
     }
 }
+
+/// What the kernel keeps for these no control group counts.
+#[test]
+fn what_no_group_counts_is_not_made() {
+    Attack::new(
+        r#"
+import mmap, tempfile
+# acl(5): the owner, a user, the group, the mask and all others.
+entries = [(1, 7, -1), (2, 7, os.getuid()), (4, 5, -1), (16, 7, -1), (32, 5, -1)]
+access_list = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+in_memory = tempfile.mkdtemp()
+shared = tempfile.mkdtemp(dir=".")
+for where, directory in [("in memory", in_memory), ("shared", shared)]:
+    attempt("access list " + where, lambda: os.setxattr(directory, "system.posix_acl_access", access_list))
+    attempt("default list " + where, lambda: os.setxattr(directory, "system.posix_acl_default", access_list))
+    attempt("attribute " + where, lambda: os.setxattr(directory, "user.test", b"x"))
+    attempt("attribute that is read " + where, lambda: os.getxattr(directory, "user.none"))
+    attempt("attributes " + where, lambda: os.listxattr(directory))
+    attempt("attribute that is removed " + where, lambda: os.removexattr(directory, "user.none"))
+    os.rmdir(directory)
+
+file = os.memfd_create("file")
+os.truncate(file, 4096)
+pages = mmap.mmap(file, 4096)
+address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+nodes = ctypes.byref(ctypes.c_ulong(1))
+attempt("policy of a file", lambda: call("mbind", address, 4096, 2, nodes, 64, 0))
+attempt("home of a file", lambda: call("set_mempolicy_home_node", address, 4096, 0, 0))
+
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+attempt("datagram that is not sent", lambda: udp.setsockopt(socket.IPPROTO_UDP, 1, 1))
+attempt("the same of UDP-Lite", lambda: udp.setsockopt(136, 1, 1))
+"#,
+    )
+    .gets(&[
+        ("access list in memory", "ok", "ENOTSUP"),
+        ("default list in memory", "ok", "ENOTSUP"),
+        ("attribute in memory", "ok|ENOTSUP", "ENOTSUP"),
+        ("attribute that is read in memory", "ENODATA|ENOTSUP", "ENODATA|ENOTSUP"),
+        ("attributes in memory", "ok", "ok"),
+        ("attribute that is removed in memory", "ENODATA|ENOTSUP", "ENODATA|ENOTSUP"),
+        ("access list shared", "ok", "ENOTSUP"),
+        ("default list shared", "ok", "ENOTSUP"),
+        ("attribute shared", "ok", "ENOTSUP"),
+        ("attribute that is read shared", "ENODATA", "ENODATA"),
+        ("attributes shared", "ok", "ok"),
+        ("attribute that is removed shared", "ENODATA", "ENODATA"),
+        // Some kernels have neither.
+        ("policy of a file", "ok|ENOSYS", "ENOSYS"),
+        ("home of a file", "ok|ENOSYS", "ENOSYS"),
+        ("datagram that is not sent", "ok", "ENOPROTOOPT"),
+        ("the same of UDP-Lite", "ok|ENOPROTOOPT", "ENOPROTOOPT"),
+    ]);
+}

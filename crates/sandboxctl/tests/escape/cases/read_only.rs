@@ -14,7 +14,7 @@ attempt("create", lambda: write(top + "/new"))
 attempt("mkdir", lambda: os.mkdir(top + "/directory"))
 attempt("chmod", lambda: os.chmod(top + "/file", 0o777))
 attempt("utime", lambda: os.utime(top + "/file"))
-attempt("xattr", lambda: os.setxattr(top + "/file", "user.test", b"x"))
+attempt("xattr", lambda: os.removexattr(top + "/file", "user.test"))
 attempt("link", lambda: os.link(top + "/file", top + "/second"))
 attempt("symlink", lambda: os.symlink("file", top + "/link"))
 attempt("rename", lambda: os.rename(top + "/file", top + "/renamed"))
@@ -29,7 +29,8 @@ attempt("reopen by /proc", by_descriptor)
     )
     .before_the_control("host = True\n")
     .prepare(|place| {
-        place.write("reference/file", "text");
+        let file = place.write("reference/file", "text");
+        rustix::fs::setxattr(&file, c"user.test", b"x", rustix::fs::XattrFlags::empty()).unwrap();
         let other = place.write("reference/other", "text");
         vec![other.parent().unwrap().to_str().unwrap().to_owned()]
     })
