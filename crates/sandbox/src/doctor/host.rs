@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use policy::rules::limits::Limits;
+use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 
 use crate::host::cgroups::{CGROUPS, DELEGATE, SCOPE, VERSION_2, has_version_2};
@@ -24,6 +26,7 @@ pub struct HostCheck {
 pub(super) fn host_checks(root: &Path, uid: u32) -> Vec<HostCheck> {
     let mut checks = vec![namespace_limit(root)];
     checks.extend(overcommit(root));
+    checks.extend(open_files(root, getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)));
     // Root may do all this whatever these say.
     if uid != 0 {
         checks.extend(unprivileged_clone(root));
@@ -63,6 +66,23 @@ fn overcommit(root: &Path) -> Option<HostCheck> {
     let is_strict = setting(root, name).is_ok_and(|value| value == "2");
     let fix = Some(format!("sudo sysctl -w {name}=0"));
     is_strict.then(|| HostCheck { name, good: false, found: found.to_owned(), fix })
+}
+
+/// Checks whether a sandbox can open all files that the machine may have open (`fs.file-max`, see proc(5)), if a process may have so many
+/// `descriptors`. A mapped file stays open without one.
+fn open_files(root: &Path, descriptors: u64) -> Option<HostCheck> {
+    let name = "fs.file-max";
+    let number = |name| setting(root, name).ok()?.parse::<u64>().ok();
+    let of_machine = number(name)?;
+    let of_process = number("vm.max_map_count")?.saturating_add(descriptors);
+    let processes = Limits::default().pids.map_or(u64::MAX, u64::from);
+    let found = format!(
+        "{of_machine}: a sandbox of {processes} processes can open more files, at some 200 bytes of its memory each; others then open none until it ends"
+    );
+    // What systemd sets: memory bounds it then.
+    let fix = Some(format!("sudo sysctl -w {name}={}", i64::MAX));
+    let is_short = of_machine < of_process.saturating_mul(processes);
+    is_short.then_some(HostCheck { name, good: false, found, fix })
 }
 
 /// Checks `kernel.unprivileged_userns_clone`, which exists on Debian's kernels and those made from them.
@@ -195,6 +215,24 @@ mod tests {
                 "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
             ]
         );
+    }
+
+    #[test]
+    fn the_machine_has_more_open_files_than_a_sandbox() {
+        let fix = |of_machine: &str, descriptors| {
+            let root = host(&[("fs.file-max", of_machine), ("vm.max_map_count", "65530")]);
+            open_files(root.path(), descriptors).and_then(|check| check.fix)
+        };
+        let systemd = "9223372036854775807";
+        let command = Some(format!("sudo sysctl -w fs.file-max={systemd}"));
+        // The kernel's own for 24 GB, and for 640 GB; a process may have as many mappings as descriptors, and more.
+        for (of_machine, descriptors) in [("2466170", 4096), ("66000000", 4096), ("80000000", 524_288)] {
+            assert_eq!(fix(of_machine, descriptors), command, "{of_machine} {descriptors}");
+        }
+        for (of_machine, descriptors) in [(systemd, 524_288), ("80000000", 4096)] {
+            assert_eq!(fix(of_machine, descriptors), None, "{of_machine} {descriptors}");
+        }
+        assert_eq!(open_files(host(&[]).path(), 4096), None);
     }
 
     #[test]
