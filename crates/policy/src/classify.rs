@@ -297,16 +297,15 @@ fn is_reference(content: &[u8]) -> bool {
     repository::is_object_id(content.trim_ascii())
 }
 
-/// Compares a configuration of git with the one in whose place it is. Returns what no setting shows by itself: a remote or branch that comes from or
-/// goes to another repository than before, or a setting that kept something from happening, such as a filter that encrypts, and is another one or
-/// gone.
+/// Compares a configuration of git with the one in whose place it is, and returns which of its settings are new, gone, or have another value, but
+/// for what git and other programs write by themselves.
 pub fn compare(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> {
     let place = FileRole::of(relative)?;
     if !matches!(place, FileRole::GitConfig | FileRole::SubmoduleConfig) {
         return None;
     }
-    let redirected = git::redirected(before, now).map(|setting| Reason::Redirected { setting });
-    redirected.or_else(|| Some(Reason::Unguarded { setting: git::changed_guard(before, now)? }))
+    let settings = git::changed(before, now);
+    (!settings.is_empty()).then_some(Reason::Reconfigured { settings })
 }
 
 /// Returns the setting of a configuration of git that comes beside another one, and holds in the place of the other's: any but those of a work

@@ -3,10 +3,10 @@
 //! A setting counts unless it is of a type that runs nothing, and has a value of that type. What cannot be read is suspicious.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::Path;
 
+pub(super) use self::compare::changed;
 pub use self::identity::{IdentityEntry, identity};
 pub use self::named::{
     Reference, beyond_prefix, does_without_work_tree, has_sparse_checkout, is_configuration, names_relative,
@@ -18,6 +18,7 @@ use crate::protect::table;
 use crate::protect::table::content::FileFormat;
 
 mod commands;
+mod compare;
 mod executing;
 mod harmless;
 mod identity;
@@ -71,82 +72,6 @@ pub(super) fn counting(content: &[u8], kind: ConfigKind) -> Vec<u8> {
     counting.chain([named]).chain(bare).flat_map(String::into_bytes).collect()
 }
 
-/// Repositories to fetch from and to push to, by remote and by branch.
-type Routes = BTreeMap<(String, Option<OsString>), Vec<(String, Option<OsString>)>>;
-
-/// Returns the remote or branch for which a configuration names another repository than before. A new one is none, but for the remote
-/// that every push goes to.
-pub(super) fn redirected(before: &[u8], now: &[u8]) -> Option<String> {
-    let (before, now) = (routes(before)?, routes(now)?);
-    let mut others = now.iter().filter(|(of, route)| match before.get(*of) {
-        Some(known) => known != *route,
-        None => of.1.is_none(),
-    });
-    others.next().map(|(of, _)| shown(of))
-}
-
-/// Returns a setting that a configuration has taken away, changed or overridden, if it says what programs git runs or what it reads for that,
-/// such as a filter that encrypts, or a hook that looks for secrets; or that there is no work tree any more.
-pub(super) fn changed_guard(before: &[u8], now: &[u8]) -> Option<String> {
-    let (before, now) = (read(before).ok()?, read(now).ok()?);
-    let (known, held) = (guards(&before), guards(&now));
-    let values = |name| held.get(name).map_or(&[][..], Vec::as_slice);
-    let changed = known.iter().find(|(name, known)| !still_hold(known, values(*name)));
-    // What is new here may override what the owner has for all repositories.
-    let is_off = |values: &[&ConfigEntry]| {
-        values.last().is_some_and(|last| is_truth_of_guards(last) && !values::is_true(last.value()))
-    };
-    let off = || held.iter().find(|(name, values)| !known.contains_key(*name) && is_off(values));
-    let guard = changed.or_else(off).and_then(|(_, values)| values.last().copied());
-    let is_bare = |entries: &[ConfigEntry]| entries.iter().any(named::is_bare);
-    let bare = || now.iter().find(|entry| named::is_bare(entry)).filter(|_| !is_bare(&before));
-    guard.or_else(bare).map(ConfigEntry::name)
-}
-
-/// The section, subsection and key of a setting.
-type Name<'e> = (&'e str, Option<&'e OsStr>, &'e str);
-
-/// Returns the settings that keep something from happening, each with all of its entries.
-fn guards(entries: &[ConfigEntry]) -> BTreeMap<Name<'_>, Vec<&ConfigEntry>> {
-    let mut guards = BTreeMap::<_, Vec<_>>::new();
-    for entry in entries {
-        // What runs only for whoever calls it guards nothing.
-        let is_called = matches!(entry.section.as_str(), "alias" | "pager" | "tig");
-        let is_guard = executing::is_known_to_run(entry) && !is_called || is_truth_of_guards(entry);
-        if is_guard || GUARDS.iter().any(|(section, key)| entry.is(section, key)) {
-            let name = (entry.section.as_str(), entry.subsection.as_deref(), entry.key.as_str());
-            guards.entry(name).or_default().push(entry);
-        }
-    }
-    guards
-}
-
-/// Returns whether all entries of a setting are still there, in their order, and the same is the last one: of most settings, git takes that.
-fn still_hold(before: &[&ConfigEntry], now: &[&ConfigEntry]) -> bool {
-    let mut rest = now.iter();
-    let is_there = |entry: &&ConfigEntry| rest.any(|other| other.value() == entry.value());
-    let last = |entries: &[&ConfigEntry]| entries.last().map(|entry| entry.value().to_owned());
-    before.iter().all(is_there) && last(before) == last(now)
-}
-
-fn is_truth_of_guards(entry: &ConfigEntry) -> bool {
-    TRUTHS.iter().any(|(section, key)| entry.is(section, key))
-}
-
-/// Settings that run nothing, and that keep something from happening.
-const GUARDS: [(&str, &str); 2] = [("core", "attributesfile"), ("core", "excludesfile")];
-
-/// The same, where the setting is a truth value.
-const TRUTHS: [(&str, &str); 6] = [
-    ("commit", "gpgsign"),
-    // Without it, nothing in `config.worktree` holds.
-    ("extensions", "worktreeconfig"),
-    ("filter", "required"),
-    ("push", "gpgsign"),
-    ("sparse", "expectfilesoutsideofpatterns"),
-    ("tag", "gpgsign"),
-];
-
 /// How git comes to read a configuration beside that of a repository.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BesideKind {
@@ -174,29 +99,6 @@ pub(super) fn overriding(content: &[u8], kind: BesideKind) -> Option<String> {
     };
     let other = read(content).ok()?.into_iter().find(|entry| !is_of_work_tree(entry))?;
     Some(other.name())
-}
-
-fn shown((section, subsection): &(String, Option<OsString>)) -> String {
-    let name = subsection.as_deref().unwrap_or(OsStr::new(if section == "push" {
-        "default"
-    } else {
-        "pushDefault"
-    }));
-    format!("{section}.{}", name.to_string_lossy())
-}
-
-fn routes(content: &[u8]) -> Option<Routes> {
-    let mut routes = Routes::new();
-    for ConfigEntry { section, subsection, key, value } in read(content).ok()? {
-        // Where it comes from and goes to, and what else a push takes along or removes.
-        if let ("remote", "url" | "pushurl" | "pushdefault" | "push" | "mirror" | "prune")
-        | ("branch", "remote" | "pushremote")
-        | ("push", "default" | "followtags") = (section.as_str(), key.as_str())
-        {
-            routes.entry((section, subsection)).or_default().push((key, value));
-        }
-    }
-    Some(routes)
 }
 
 fn counts(entry: &ConfigEntry, kind: ConfigKind) -> bool {

@@ -67,15 +67,10 @@ pub enum Reason {
     },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
     HidesByLines { lines: usize, example: String },
-    /// A configuration of git that has a remote, or a branch that was there, come from or go to another repository.
-    Redirected {
-        /// The remote or branch, as git writes it.
-        setting: String,
-    },
-    /// A configuration of git without a setting that it had, which says what git runs, or keeps something from happening.
-    Unguarded {
-        /// The setting, as git writes it.
-        setting: String,
+    /// A configuration of git with settings that are new, gone, or have another value.
+    Reconfigured {
+        /// The settings, as git lists them.
+        settings: Vec<String>,
     },
     /// A list of conflicts (`MERGE_RR`) with a path that it did not have: git copies what lies there at the next commit.
     RecordsConflict { example: String },
@@ -156,16 +151,15 @@ impl Reason {
             | Self::NamesElsewhere { example: text }
             | Self::LeadsOut { example: text }
             | Self::ReadsElsewhere { example: text }
-            | Self::Redirected { setting: text }
-            | Self::Unguarded { setting: text }
             | Self::Setting { key: text }
             | Self::LinksOut { target: text }
             | Self::LinksTo { target: text }
             | Self::WritesThrough { target: text }
             | Self::MakesObeyed { path: text }
             | Self::Run { program: text } => text,
-            Self::Variables { names } => {
+            Self::Variables { names } | Self::Reconfigured { settings: names } => {
                 names.truncate(MAX_NAMES);
+                names.iter_mut().for_each(cut);
                 return;
             }
             Self::SetId
@@ -185,11 +179,15 @@ impl Reason {
             | Self::Policy
             | Self::LinkReplaced => return,
         };
-        if text.len() > MAX_SHOWN {
-            let end = (0..=MAX_SHOWN).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-            text.truncate(end);
-            text.push('…');
-        }
+        cut(text);
+    }
+}
+
+fn cut(text: &mut String) {
+    if text.len() > MAX_SHOWN {
+        let end = (0..=MAX_SHOWN).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+        text.truncate(end);
+        text.push('…');
     }
 }
 
@@ -276,12 +274,11 @@ impl fmt::Display for Reason {
             Self::ReadsElsewhere { example } => {
                 write!(f, "it has git read the directory `{example}`, and note the names of files there")
             }
-            Self::Redirected { setting } => {
-                write!(f, "`{setting}` names another repository to fetch from or to push to")
-            }
-            Self::Unguarded { setting } => write!(
+            Self::Reconfigured { settings } => write!(
                 f,
-                "`{setting}` is another one, or gone; filters that encrypt, hooks that look for secrets, or where git takes hooks from may depend on it"
+                "since a program of yours replaced it, {} came, went, or got another value: where git fetches from and pushes to, what it runs and \
+                 what it checks may depend on that",
+                Names(settings)
             ),
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => {

@@ -491,52 +491,71 @@ fn what_a_configuration_of_git_names_is_known() {
 }
 
 #[test]
-fn another_repository_of_a_remote_or_branch_that_was_there_is_seen() {
-    let remote = "[remote \"o\"]\nurl = https://a/x\n[branch \"main\"]\nremote = o\n[branch \"b\"]\nmerge = refs/heads/b\n";
-    let seen = |now: &str| compare(Path::new(".git/config"), remote.as_bytes(), now.as_bytes());
-    for (added, setting) in [
-        ("", None),
-        ("[remote \"p\"]\nurl = https://b/x\n[branch \"b\"]\nremote = p\n", None),
-        ("[user]\nname = x\n", None),
-        ("[remote \"o\"]\npushurl = https://b/x\n", Some("remote.o")),
-        ("[remote \"o\"]\nurl =\nurl = https://b/x\n", Some("remote.o")),
-        ("[branch \"main\"]\npushRemote = p\n", Some("branch.main")),
-        ("[remote]\npushDefault = p\n", Some("remote.pushDefault")),
+fn what_a_configuration_in_the_place_of_another_sets_changes_or_lacks_is_seen() {
+    let before = "[remote \"o\"]\nurl = https://a/x\n[branch \"main\"]\nremote = o\n[branch \"b\"]\nmerge = refs/heads/b\n\
+                  [filter \"enc\"]\nclean = enc\nrequired\n[core]\nhooksPath = .githooks\nbare = false\n[url \"DISABLED:\"]\n\
+                  pushInsteadOf = https://up/\n[lfs]\nurl = https://lfs/\n";
+    let seen = |now: &str| compare(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
+    let reason = |settings: &[&str]| {
+        let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        (!settings.is_empty()).then_some(Reason::Reconfigured { settings })
+    };
+    for (old, new, settings) in [
+        // What git and editors write by themselves.
+        ("", "", &[][..]),
+        ("", "[remote \"p\"]\nurl = https://b/x\npush = :\n[branch \"b\"]\nremote = p\nrebase = true\n", &[]),
+        ("", "[branch \"c\"]\nremote = .\nmerge = refs/heads/b\nvscode-merge-base = origin/main\n", &[]),
+        ("[lfs]\n", "[lfs \"https://lfs/\"]\naccess = basic\n[lfs]\nrepositoryformatversion = 0\n", &[]),
+        ("required\n", "required = true\n", &[]),
+        // Where something goes.
+        ("", "[remote \"o\"]\npushurl = https://b/x\n", &["remote.o.pushurl"]),
+        ("url = https://a/x\n", "url = https://b/x\n", &["remote.o.url"]),
+        ("url = https://a/x\n", "url = https://a/x\nurl = https://b/x\n", &["remote.o.url"]),
+        ("", "[branch \"main\"]\npushRemote = p\n", &["branch.main.pushremote"]),
+        ("remote = o\n", "remote = p\n", &["branch.main.remote"]),
+        ("", "[remote]\npushDefault = p\n", &["remote.pushdefault"]),
+        ("pushInsteadOf = https://up/\n", "", &["url.DISABLED:.pushinsteadof"]),
+        ("url = https://lfs/\n", "", &["lfs.url"]),
+        (
+            "",
+            "[push]\nrecurseSubmodules = on-demand\npushOption = x\n",
+            &["push.pushoption", "push.recursesubmodules"],
+        ),
+        // What runs, and what keeps something from happening.
+        ("clean = enc\n", "", &["filter.enc.clean"]),
+        ("clean = enc\n", "clean = enc\nclean =\n", &["filter.enc.clean"]),
+        ("required\n", "required\nrequired = false\n", &["filter.enc.required"]),
+        ("hooksPath = .githooks\n", "", &["core.hookspath"]),
+        ("bare = false\n", "bare\n", &["core.bare"]),
+        (
+            "",
+            "[commit]\ngpgSign = 00\n[merge]\nverifySignatures = false\n",
+            &["commit.gpgsign", "merge.verifysignatures"],
+        ),
+        (
+            "",
+            "[user]\nemail = a@b\n[status]\nshowUntrackedFiles = no\n",
+            &["status.showuntrackedfiles", "user.email"],
+        ),
     ] {
-        let setting = setting.map(|setting| Reason::Redirected { setting: setting.into() });
-        assert_eq!(seen(&format!("{remote}{added}")), setting, "{added}");
+        let now = if old.is_empty() { format!("{before}{new}") } else { before.replace(old, new) };
+        assert_eq!(seen(&now), reason(settings), "{old}{new}");
     }
-    assert!(seen(&remote.replace("https://a/x", "https://b/x")).is_some());
-    assert_eq!(seen("[user]\nname = x\n"), None, "what is gone leads nowhere");
 }
 
 #[test]
-fn what_a_configuration_no_longer_has_is_seen_if_it_kept_something_from_happening() {
-    let before = "[filter \"enc\"]\nclean = enc\nrequired\n[extensions]\nworktreeConfig = true\n[core]\nhooksPath = .githooks\nbare = false\n[alias]\nst = status\n[user]\nname = x\n";
-    let seen = |now: &str| compare(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
-    for (old, new, setting) in [
-        ("clean = enc\n", "", Some("filter.enc.clean")),
-        ("clean = enc\n", "clean = cat\n", Some("filter.enc.clean")),
-        ("required\n", "required = false\n", Some("filter.enc.required")),
-        // Of several, the last one counts.
-        ("required\n", "required\nrequired = false\n", Some("filter.enc.required")),
-        ("required\n", "required = false\nrequired = true\n", None),
-        ("required\n", "required = true\n", None),
-        ("clean = enc\n", "clean = enc\nclean =\n", Some("filter.enc.clean")),
-        ("clean = enc\n", "clean = cat\nclean = enc\n", None),
-        ("worktreeConfig = true\n", "", Some("extensions.worktreeconfig")),
-        // What overrides that of all repositories.
-        ("[user]\n", "[commit]\ngpgSign = 00\n[user]\n", Some("commit.gpgsign")),
-        ("[user]\n", "[filter \"lfs\"]\nrequired = false\n[user]\n", Some("filter.lfs.required")),
-        ("[user]\n", "[filter \"lfs\"]\nrequired = true\n[commit]\ngpgSign\n[user]\n", None),
-        ("hooksPath = .githooks\n", "", Some("core.hookspath")),
-        ("bare = false\n", "bare\n", Some("core.bare")),
-        ("st = status\n", "st = log\n", None),
-        ("name = x\n", "email = a@b\n", None),
-    ] {
-        let setting = setting.map(|setting| Reason::Unguarded { setting: setting.into() });
-        assert_eq!(seen(&before.replace(old, new)), setting, "{old}{new}");
-    }
+fn what_overrides_an_included_file_only_by_its_place_is_seen() {
+    let seen = |before: &str, now: &str| compare(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
+    let (include, signs) = ("[include]\npath = strict\n", "[commit]\ngpgSign = false\n");
+    let reason = Reason::Reconfigured { settings: vec!["include.path".into()] };
+    assert_eq!(seen(&format!("{signs}{include}"), &format!("{include}{signs}")), Some(reason));
+    let other = "[branch \"b\"]\nremote = o\n";
+    assert_eq!(seen(&format!("{signs}{include}"), &format!("{signs}{other}{include}")), None);
+    assert_eq!(
+        seen(&format!("{signs}[user]\nname = x\n"), &format!("[user]\nname = x\n{signs}")),
+        None,
+        "nothing is included"
+    );
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn what_lies_deeper_does_not_keep_the_configuration_of_the_repository_from_being
         let baseline = boundary.baseline();
         boundary.write(".git/config", &config("https://evil.example/x"));
         let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| one.reason).collect();
-        let redirected = Reason::Redirected { setting: "remote.origin".into() };
+        let redirected = Reason::Reconfigured { settings: vec!["remote.origin.url".into()] };
         assert_eq!(found, [redirected], "filled: {is_filled}");
     }
 }

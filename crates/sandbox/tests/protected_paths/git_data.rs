@@ -696,10 +696,15 @@ fn ordinary_work_with_git_passes_untouched() {
     assert!(boundary.host.join(".git/MERGE_RR").metadata().unwrap().len() > 0, "the control");
     boundary.write(".git/lfs/objects/ab/cd/abcd", "x").write(".git/lfs/cache/locks/refs/x", "");
     boundary.bare(".jj/repo/store/git").write(".jj/repo/store/git_target", "../../../.git");
-    // All but the list of conflicts, which an agent may have written.
+    // All but the list of conflicts, and the settings of the submodule, which an agent may have written.
     let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.path, one.reason)).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
     let conflict = Reason::RecordsConflict { example: "file".into() };
-    assert_eq!(found, [(".git/MERGE_RR".into(), conflict)]);
+    let found = |path: &str| found.iter().find(|one| one.0 == Path::new(path)).map(|one| &one.1);
+    assert_eq!(found(".git/MERGE_RR"), Some(&conflict));
+    let settings = ["gone.active", "gone.url", "libs/objects/foo.active", "libs/objects/foo.url"];
+    let settings = settings.iter().map(|setting| format!("submodule.{setting}")).collect();
+    assert_eq!(found(".git/config"), Some(&Reason::Reconfigured { settings }));
 }
 
 #[test]

@@ -407,7 +407,8 @@ fn a_replaced_configuration_that_leads_elsewhere_is_reported_and_stays() {
         "the control"
     );
     let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.reason, one.origin)).collect();
-    assert_eq!(found, [(Reason::Redirected { setting: "remote.origin".into() }, FindingOrigin::Earlier)]);
+    let reason = Reason::Reconfigured { settings: vec!["remote.origin.pushurl".into()] };
+    assert_eq!(found, [(reason, FindingOrigin::Earlier)]);
 }
 
 #[test]
@@ -426,8 +427,8 @@ fn a_replaced_configuration_neither_runs_other_hooks_nor_loses_a_filter_unsaid()
         found.map(|one| (one.path, one.reason, one.origin)).collect::<Vec<_>>()
     };
     let (boundary, baseline) = prepare("git config core.hooksPath .githooks");
-    assert!(sh(&boundary, "", "git config user.name a"));
-    assert_eq!(found(&boundary, &baseline), [], "the user's own");
+    assert!(sh(&boundary, "", "git config branch.main.vscode-merge-base origin/main"));
+    assert_eq!(found(&boundary, &baseline), [], "an editor's own");
     assert!(sh(&boundary, "", "git config core.bare true"));
     assert!(
         sh(&boundary, "d", "git tag v1") && boundary.host.with_file_name("trace").exists(),
@@ -442,10 +443,16 @@ fn a_replaced_configuration_neither_runs_other_hooks_nor_loses_a_filter_unsaid()
     for (before, now, setting) in [
         ("true", "git config core.bare true", "core.bare"),
         ("git config filter.enc.clean base64", "git config --remove-section filter.enc", "filter.enc.clean"),
+        (
+            "git config url.DISABLED:.pushInsteadOf x:",
+            "git config --remove-section url.DISABLED:",
+            "url.DISABLED:.pushinsteadof",
+        ),
+        ("true", "git config push.pushOption merge_request.create", "push.pushoption"),
     ] {
         let (boundary, baseline) = prepare(before);
         assert!(sh(&boundary, "", now));
-        let reason = Reason::Unguarded { setting: setting.into() };
+        let reason = Reason::Reconfigured { settings: vec![setting.into()] };
         assert_eq!(found(&boundary, &baseline), [(".git/config".into(), reason, FindingOrigin::Earlier)]);
     }
 }
@@ -459,19 +466,33 @@ fn what_a_replaced_configuration_had_before_is_no_news() {
         boundary.write(".git/config", &format!("{config}{before}")).until_the_clock_is_past(".git/config");
         let baseline = boundary.baseline();
         for ordinary in [
-            "git config user.email a@b.c",
             "git remote add server git@example.org:a/b.git",
             "git config branch.main.remote server && git config branch.main.merge refs/heads/main",
             "git checkout -q -b topic/1 && git branch -q --set-upstream-to=main",
             "git config branch.topic/1.vscode-merge-base origin/main",
             "git worktree add -q -b w w && git worktree remove w",
-            "git sparse-checkout set --cone . && git sparse-checkout disable",
             "git config --add remote.server.fetch '+refs/pull/*/head:refs/remotes/server/pr/*'",
             "git remote rename server upstream && git remote remove upstream",
-            "git maintenance run --auto && git gc -q && git config pull.rebase true",
+            "git maintenance run --auto && git gc -q",
         ] {
             assert!(sh(&boundary, "", ordinary), "{ordinary}");
             assert_eq!(boundary.compare(&baseline), [], "{ordinary}");
+        }
+        // What has changed is said, whoever it was.
+        let config = fs::read(boundary.host.join(".git/config")).unwrap();
+        for (ordinary, settings) in [
+            ("git config user.email a@b.c", &["user.email"][..]),
+            ("git config pull.rebase true", &["pull.rebase"]),
+            (
+                "git sparse-checkout set --cone . && git sparse-checkout disable",
+                &["extensions.worktreeconfig"],
+            ),
+        ] {
+            assert!(sh(&boundary, "", ordinary), "{ordinary}");
+            let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+            let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| one.reason).collect();
+            assert_eq!(found, [Reason::Reconfigured { settings }], "{ordinary}");
+            fs::write(boundary.host.join(".git/config"), &config).unwrap();
         }
         let replaced = |setting: &str| {
             let kept = fs::read(boundary.host.join(".git/config")).unwrap();

@@ -49,7 +49,8 @@ pub(crate) fn committed_in(boundary: Boundary) -> (Boundary, PathBuf) {
 
 pub(crate) fn move_all(boundary: &Boundary, baseline: &Baseline) -> Vec<Finding> {
     let mut findings = boundary.compare(baseline);
-    for finding in &mut findings {
+    // What was there stays.
+    for finding in findings.iter_mut().filter(|finding| finding.origin != FindingOrigin::Earlier) {
         assert!(quarantine(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     findings
