@@ -72,6 +72,11 @@ pub enum Reason {
         /// The settings, as git lists them.
         settings: Vec<String>,
     },
+    /// A new repository in a directory whose files another one lists: git works with the new one there.
+    ReplacesRepository {
+        /// The work tree of the other one.
+        repository: String,
+    },
     /// A list of conflicts (`MERGE_RR`) with a path that it did not have: git copies what lies there at the next commit.
     RecordsConflict { example: String },
     /// It lists a path that git would write to, though no work tree has it.
@@ -152,6 +157,7 @@ impl Reason {
             | Self::LeadsOut { example: text }
             | Self::ReadsElsewhere { example: text }
             | Self::Setting { key: text }
+            | Self::ReplacesRepository { repository: text }
             | Self::LinksOut { target: text }
             | Self::LinksTo { target: text }
             | Self::WritesThrough { target: text }
@@ -279,6 +285,11 @@ impl fmt::Display for Reason {
                 "since a program of yours replaced it, {} came, went, or got another value: where git fetches from and pushes to, what it runs and \
                  what it checks may depend on that",
                 Names(settings)
+            ),
+            Self::ReplacesRepository { repository } => write!(
+                f,
+                "it has git work with another repository than that of {repository}, which lists files here: commits, hooks and where a push goes are \
+                 those of the new one"
             ),
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => {

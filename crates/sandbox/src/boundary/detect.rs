@@ -41,6 +41,7 @@ pub(crate) mod origin;
 mod outward;
 pub(crate) mod overlap;
 mod prepared;
+mod replacing;
 
 /// What a comparison has found.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -264,6 +264,14 @@ impl PathList {
         Some(Self { path: git.join(index), git: git.into(), trees: vec![tree.into()], ..read })
     }
 
+    /// Returns whether it is an index that lists files beneath a directory of its work tree. `root` is the boundary.
+    pub(crate) fn tracks(&self, root: impl AsFd, directory: &Path) -> bool {
+        let data =
+            if self.is_outside() { data_outside(&self.git) } else { beneath::directory(root, &self.git) };
+        let format = self.staged.first().map_or(ObjectFormat::Sha1, |staged| staged.format);
+        self.path.ends_with("index") && data.is_ok_and(|data| tracks(data, format, directory))
+    }
+
     /// Returns whether it lies out of the boundary.
     pub(crate) fn is_outside(&self) -> bool {
         self.git.is_absolute()
@@ -401,6 +409,14 @@ fn is_space(reference: &[u8]) -> bool {
 
 fn is_link(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
+}
+
+/// Returns whether the index in a directory of git's data lists files beneath a directory of its work tree.
+pub(crate) fn tracks(data: impl AsFd, format: ObjectFormat, directory: &Path) -> bool {
+    let read = |name: &str| up_to(&beneath::file(&data, Path::new(name)).ok()?.0.into(), MAX_SIZE);
+    let is_beneath = |path: &Path, _| path != directory && path.starts_with(directory);
+    let listed = read("index").and_then(|content| index::staged(&content, format, is_beneath, read).ok());
+    listed.is_some_and(|files| !files.is_empty())
 }
 
 /// Opens a directory of git's data out of the boundary, to which no link leads.

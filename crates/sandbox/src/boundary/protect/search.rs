@@ -39,7 +39,7 @@ mod links;
 mod listed;
 mod modules;
 mod other_systems;
-mod outside;
+pub(crate) mod outside;
 mod outward;
 pub(crate) mod pointers;
 mod programs;

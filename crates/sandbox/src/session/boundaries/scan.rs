@@ -77,8 +77,9 @@ impl Scan {
         let hidden = remembered.hidden_paths();
         let budget = LookBudget::default();
         mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(root, &hidden, &budget));
-        let Compared { findings, is_whole } =
+        let Compared { mut findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until, search).map_err(io::Error::other)?;
+        findings.extend(remembered.baseline.replacing(root, &remembered.host, &mounts));
         let is_whole = is_whole && walk.is_whole && mounts.is_whole();
         Ok(Self { walk, mounts, findings, is_whole })
     }

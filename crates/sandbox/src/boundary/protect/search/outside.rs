@@ -13,7 +13,7 @@ use super::configured::MAX_REFERENCES;
 use super::progress::Search;
 use super::resolve::{Unresolved, canonical};
 use crate::boundary::protect::mounts::{Cause, ProtectionGap};
-use crate::boundary::protect::path_list::{PathList, data_outside};
+use crate::boundary::protect::path_list::{self, PathList, data_outside};
 use crate::host::small_file;
 
 impl Search<'_> {
@@ -22,13 +22,7 @@ impl Search<'_> {
     /// An agent may have written what leads there. Nothing of what is read is shown.
     pub(crate) fn outside(&mut self, repository: &Path, named: &Path, tree: Option<&Path>) {
         let Some(tree) = tree else { return };
-        let host = self.host.join(repository);
-        // A link leads to git's data, or to a file that says where they are.
-        let git = canonical(&host, named).and_then(|git| match read(&git).as_deref().map(gitdir) {
-            Ok(Some(named)) => canonical(&host, named),
-            Ok(None) | Err(_) => Ok(git),
-        });
-        let git = match git {
+        let git = match data_named(&self.host.join(repository), named) {
             Ok(git) => git,
             Err(Unresolved::Missing { .. }) => return,
             Err(Unresolved::Unknown) => {
@@ -111,6 +105,20 @@ impl Search<'_> {
             }
         }
     }
+}
+
+/// Returns whether the repository of a work tree out of the boundary lists files beneath a directory of that tree.
+pub(crate) fn tracks(tree: &Path, directory: &Path) -> bool {
+    let Ok(git) = data_named(tree, Path::new(".git")) else { return false };
+    data_outside(&git).is_ok_and(|data| path_list::tracks(data, object_format_outside(&git), directory))
+}
+
+/// Returns where a link leads, or a file that says where git's data are, seen from a directory.
+fn data_named(directory: &Path, named: &Path) -> Result<PathBuf, Unresolved> {
+    canonical(directory, named).and_then(|git| match read(&git).as_deref().map(gitdir) {
+        Ok(Some(named)) => canonical(directory, named),
+        Ok(None) | Err(_) => Ok(git),
+    })
 }
 
 /// Returns the hash that names objects in one.
