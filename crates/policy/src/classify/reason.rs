@@ -226,7 +226,8 @@ impl fmt::Display for Reason {
             Self::TracksHidden { files, example } => write!(
                 f,
                 "it has git track {files} more paths that are hidden inside, such as {example}: `git commit -a` records what they hold, where \
-                 the next command inside reads it; `git rm -f --cached -- {example}` takes one out"
+                 the next command inside reads it; `git rm -f --cached -- {example}` takes one out, and what git-lfs may have stored of it by then \
+                 is in `.git/lfs/objects`"
             ),
             Self::RecordsHidden { files, example } => write!(
                 f,
