@@ -50,12 +50,15 @@ const DIRECTORY: u32 = 0o040_000;
 /// How long the extension is that says where entries end, with its header. It has a number of SHA-1 in any index.
 const END_OF_ENTRIES: usize = 32;
 
-/// The longest path. The kernel opens none of more than 4096 bytes (`PATH_MAX`), and git takes any.
-const MAX_PATH: usize = 16 << 10;
+/// The longest path. The kernel opens none that is longer (`PATH_MAX`), so git has no such file to add, though it takes any path from an index.
+const MAX_PATH: usize = 4096;
 
-/// How many bytes all paths of an index have together, at most. In version 4 a path says only how it differs from the one before, so a
-/// small index may stand for far more than can be looked at.
+/// How many bytes all paths of an index have together, at most.
 const MAX_PATHS: usize = 256 << 20;
+
+/// How many times as long as the index itself they are at most. In version 4 a path says only how it differs from the one before, so a
+/// small index may stand for far more than can be looked at; an entry of git's has 60 bytes and more besides.
+const MAX_EXPANSION: usize = 16;
 
 /// How many bytes of it the paths of submodules have.
 const MAX_SUBMODULES: usize = 16 << 20;
@@ -359,7 +362,7 @@ fn entries(
         return Err(MalformedIndex);
     }
     let mut path = Vec::new();
-    let mut left = MAX_PATHS;
+    let mut left = content.len().saturating_mul(MAX_EXPANSION).clamp(MAX_PATH, MAX_PATHS);
     let mut last: Option<(Vec<u8>, u16)> = None;
     let mut blocks = Blocks::of(content, number);
     for entry in 0..entries {

@@ -69,18 +69,33 @@ impl HidePattern {
 
     /// Returns how far a path has come in the pattern: a bit for each part that may come next.
     fn progress(&self, path: &[&OsStr]) -> u64 {
-        let with_skipped = |reached: u64| {
-            let any = self.parts.iter().enumerate().filter(|(_, part)| **part == Part::Any);
-            any.fold(reached, |reached, (at, _)| reached | (reached >> at & 1) << (at + 1))
-        };
-        path.iter().fold(with_skipped(1), |reached, name| {
-            let next = self.parts.iter().enumerate().filter(|(at, _)| reached >> at & 1 == 1);
-            with_skipped(next.fold(0, |all, (at, part)| match part {
-                Part::Any => all | 1 << at,
-                part if part.is(name) => all | 1 << (at + 1),
-                Part::Name(_) | Part::Like(_) => all,
-            }))
+        path.iter().fold(self.skipping(1), |reached, name| self.after(reached, name))
+    }
+
+    /// Returns whether it matches a path or one of the directories above, each of which is looked at once: an agent says how many there are.
+    fn matches_on_the_way(&self, path: &Path) -> bool {
+        let end = 1 << self.parts.len();
+        let mut reached = self.skipping(1);
+        path.iter().any(|name| {
+            reached = self.after(reached, name);
+            reached & end != 0
         })
+    }
+
+    /// Returns the progress after one more name.
+    fn after(&self, reached: u64, name: &OsStr) -> u64 {
+        let next = self.parts.iter().enumerate().filter(|(at, _)| reached >> at & 1 == 1);
+        self.skipping(next.fold(0, |all, (at, part)| match part {
+            Part::Any => all | 1 << at,
+            part if part.is(name) => all | 1 << (at + 1),
+            Part::Name(_) | Part::Like(_) => all,
+        }))
+    }
+
+    /// Adds to a progress the parts that are reached by leaving out those that may stand for nothing.
+    fn skipping(&self, reached: u64) -> u64 {
+        let any = self.parts.iter().enumerate().filter(|(_, part)| **part == Part::Any);
+        any.fold(reached, |reached, (at, _)| reached | (reached >> at & 1) << (at + 1))
     }
 
     /// Returns whether it may match beneath one path where it does not beneath the other.
@@ -203,10 +218,7 @@ impl HidePatterns {
     /// Returns the pattern that hides this path, or a directory that it lies in. Whether the path itself is a directory is not
     /// known.
     pub fn hiding(&self, path: &Path) -> Option<&HidePattern> {
-        let names: Vec<&OsStr> = path.iter().collect();
-        let hides =
-            |pattern: &&HidePattern| (1..=names.len()).any(|end| pattern.matches(&names[..end], true));
-        self.0.iter().find(hides)
+        self.0.iter().find(|pattern| pattern.matches_on_the_way(path))
     }
 
     /// Returns whether something beneath this directory may be hidden.
@@ -310,6 +322,39 @@ mod tests {
         assert_eq!(hiding("a/b.key"), Some("/a/*.key".to_owned()));
         assert_eq!(hiding("a/b.txt"), None);
         assert_eq!(hiding(""), None);
+    }
+
+    #[test]
+    fn what_is_on_the_way_to_a_path_matches_as_a_path_of_its_own() {
+        let all = ["secrets/", "/a/*.key", "**/b/c", "a/**/b", "a/**", "*a*", "**/a/**/a/b/", ".env"];
+        let (mut paths, names) = (vec![String::new()], ["a", "b", "c", "secrets", "x.key"]);
+        for _ in 0..4 {
+            let longer = paths.iter().flat_map(|path| names.map(|name| format!("{path}/{name}")));
+            paths = longer.map(|path| path.trim_start_matches('/').to_owned()).collect();
+            for (pattern, path) in
+                all.iter().flat_map(|pattern| paths.iter().map(move |path| (pattern, path)))
+            {
+                let path = Path::new(path);
+                let one_by_one = path.ancestors().any(|above| patterns(&[pattern]).hide(above, true));
+                assert_eq!(
+                    patterns(&[pattern]).hiding(path).is_some(),
+                    one_by_one,
+                    "{pattern} {}",
+                    path.display()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_deep_path_takes_no_longer_than_it_is() {
+        let all = patterns(&[".env", "**/a/**/b/**/c", "*.key"]);
+        let began = std::time::Instant::now();
+        for _ in 0..100 {
+            assert!(all.hiding(Path::new(&"d/".repeat(100_000))).is_none());
+        }
+        // Prefix by prefix it would be hours; this is less than a second.
+        assert!(began.elapsed().as_secs() < 60);
     }
 
     #[test]

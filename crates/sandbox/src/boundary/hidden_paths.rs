@@ -11,24 +11,31 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::host::beneath;
+use crate::host::deadline::Deadline;
 
 /// How many entries of directories are looked at for hidden ones, in one search. An index may name one directory after another.
 const MAX_LOOKED_AT: usize = 100_000;
 
-/// How many entries of directories may still be looked at.
-pub(crate) struct LookBudget(Cell<usize>);
-
-impl Default for LookBudget {
-    fn default() -> Self {
-        Self(Cell::new(MAX_LOOKED_AT))
-    }
+/// How many entries of directories may still be looked at, and until when.
+pub(crate) struct LookBudget {
+    left: Cell<usize>,
+    until: Deadline,
 }
 
 impl LookBudget {
-    /// Takes one entry. Returns whether there is as much.
+    pub(crate) fn until(until: Deadline) -> Self {
+        Self { left: Cell::new(MAX_LOOKED_AT), until }
+    }
+
+    /// Returns whether time is over.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.until.is_over()
+    }
+
+    /// Takes one entry. Returns whether there is as much, and time for it.
     fn take(&self) -> bool {
-        let left = self.0.get().checked_sub(1);
-        left.inspect(|left| self.0.set(*left)).is_some()
+        let left = self.left.get().checked_sub(1).filter(|_| !self.is_out_of_time());
+        left.inspect(|left| self.left.set(*left)).is_some()
     }
 }
 
@@ -107,7 +114,7 @@ mod tests {
         let hidden = HiddenPaths::of(&[".env".to_owned()], []);
         let lie_in = |directory, budget: &_| hidden.lie_in(root.as_fd(), Path::new(directory), budget);
         // A directory and what is in it are two.
-        let enough = LookBudget(Cell::new(4));
+        let enough = LookBudget { left: Cell::new(4), until: Deadline::NEVER };
         assert!(!lie_in("a", &enough) && !lie_in("b", &enough));
         assert!(lie_in("a", &enough), "nothing is left");
         assert!(!lie_in("c", &enough), "it is not there");

@@ -20,6 +20,10 @@ use crate::host::deadline::Deadline;
 /// Where git-lfs keeps objects in a directory of git's data. In two levels of directories, each is called by its SHA-256.
 pub(crate) const STORE: &str = "lfs/objects";
 
+/// How long the path of a directory is at most in which single files are hidden, in bytes from the boundary on. The kernel mounts nothing at a
+/// path of 4096 (`PATH_MAX`), and that of the boundary comes before it.
+const LONGEST_PATH: usize = 3072;
+
 /// How many paths are found at most. No start covers as many.
 const MAX_FOUND: usize = 100_000;
 
@@ -112,6 +116,10 @@ impl Walker<'_> {
     fn enter(&mut self, parent: &Directory, name: &OsString, within: Within) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = parent.path.join(name);
+        // No mount reaches what lies deeper, and an agent can make such directories one by one.
+        if within == Within::Shown && path.as_os_str().len() > LONGEST_PATH {
+            return self.hide(parent, path, name);
+        }
         match rustix::fs::openat(&parent.directory, name, flags, Mode::empty()) {
             Ok(directory) => self.read(&Rc::new(Directory { directory, path }), within),
             // One that is gone by now, or became something else, is no directory to hide anything in.
@@ -254,6 +262,21 @@ mod tests {
         assert_eq!((paths.as_slice(), search.linked.len()), (&["secrets".to_owned()][..], 1));
         let (paths, _) = searched(top.path(), HideQuery::SameFiles(&search.linked));
         assert_eq!(paths, ["a/b/link", "secrets/deep/key"]);
+    }
+
+    #[test]
+    fn a_directory_that_is_too_deep_to_be_mounted_over_is_hidden_whole() {
+        let top = tempfile::tempdir().unwrap();
+        let name = "d".repeat(200);
+        let mut at = fs::File::open(top.path()).unwrap();
+        for _ in 0..25 {
+            rustix::fs::mkdirat(&at, &name, Mode::RWXU).unwrap();
+            at = rustix::fs::openat(&at, &name, OFlags::DIRECTORY, Mode::empty()).unwrap().into();
+        }
+        rustix::fs::openat(&at, ".env", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap();
+        let patterns: HidePatterns = [".env".parse().unwrap()].into_iter().collect();
+        let (paths, _) = searched(top.path(), HideQuery::Named(&patterns));
+        assert_eq!(paths, [vec![name; 16].join("/")]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::classifier::Linked;
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::hard_links;
-use crate::boundary::hidden_paths::{HiddenPaths, LookBudget};
+use crate::boundary::hidden_paths::HiddenPaths;
 use crate::boundary::hide;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search::{self, SearchRules};
@@ -168,9 +168,7 @@ impl<'a> Boundaries<'a> {
                 mounts.shared.clone_from(&shared);
                 let elsewhere = mounts.elsewhere.iter().filter(|(_, tree)| is_shared(tree));
                 mounts.shared_elsewhere = elsewhere.map(|(git, _)| git.clone()).collect();
-                let budget = LookBudget::default();
-                let lists = mounts.path_lists.iter_mut();
-                lists.for_each(|list| list.note_hidden(&root, &hidden_paths, &budget));
+                mounts.note_hidden(&root, &hidden_paths, until);
                 let (baseline, mut linked) =
                     Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))?;
                 // What is hidden is hidden by all its names: it is the same file, and stays that.

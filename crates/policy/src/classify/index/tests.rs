@@ -176,7 +176,8 @@ fn an_index_that_stands_for_far_more_than_it_has_is_none() {
         index(4, &entries)
     };
     assert!(parse(&bomb(100, 10)).is_ok(), "the control");
-    for (length, count) in [(20_000, 2), (16_000, 2_000), (10_000, 30_000)] {
+    // No file has the first.
+    for (length, count) in [(4097, 1), (20_000, 2), (4000, 1000), (1000, 30_000)] {
         assert_eq!(parse(&bomb(length, count)), Err(MalformedIndex), "{length} {count}");
     }
 }
@@ -207,7 +208,8 @@ fn written(git: &Git) -> Vec<Vec<u8>> {
                 &format!("160000 {number} 0\tlib"),
             );
             lines.extend(["1", "2", "3"].map(|side| format!("100755 {number} {side}\tmerge\n")));
-            lines.extend([format!("100644 {number} 0\t{}name\n", "long/".repeat(900))]);
+            // The longest that is read.
+            lines.extend([format!("100644 {number} 0\t{}length\n", "long/".repeat(818))]);
             let version = format!("index.version={version}");
             let threads = format!("index.threads={threads}");
             let settings = ["-c", &version, "-c", &threads, "-c", "index.recordEndOfIndexEntries=true"];

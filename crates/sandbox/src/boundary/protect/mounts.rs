@@ -1,9 +1,10 @@
 //! What is protected in a boundary, as data for whoever mounts it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use confine::protocol::Cover;
@@ -14,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::path_list::PathList;
 use super::reach::{Base, Reach};
+use crate::boundary::hidden_paths::{HiddenPaths, LookBudget};
+use crate::host::deadline::Deadline;
 
 /// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
 pub(crate) const MODULE_LEVELS: u32 = 32;
@@ -247,9 +250,10 @@ impl Mounts {
     #[must_use]
     pub(crate) fn hiding(mut self, hidden: Vec<HiddenPath>, pins: BTreeSet<PathBuf>) -> Self {
         self.pin(pins);
-        let is_shown = |path: &PathBuf| !hidden.iter().any(|one| path.starts_with(&one.path));
+        let all: HashSet<&Path> = hidden.iter().map(|one| one.path.as_path()).collect();
+        let is_shown = |path: &Path| !path.ancestors().any(|above| all.contains(above));
         if !hidden.is_empty() {
-            self.pins.retain(&is_shown);
+            self.pins.retain(|path| is_shown(path));
             self.read_only.retain(|one| is_shown(&one.path));
             self.masked_sockets.retain(|one| is_shown(&one.path));
         }
@@ -266,6 +270,17 @@ impl Mounts {
         self.read_only.extend(kept);
         self.read_only.sort_by(|a, b| a.path.cmp(&b.path));
         self
+    }
+
+    /// Notes what of lists of git's is hidden inside, for as long as there is time.
+    pub(crate) fn note_hidden(&mut self, root: impl AsFd, hidden: &HiddenPaths, until: Deadline) {
+        let budget = LookBudget::until(until);
+        for list in self.path_lists.iter_mut().filter(|_| !hidden.is_empty()) {
+            if budget.is_out_of_time() {
+                return self.notices.push(ProtectionGap::OutOfTime);
+            }
+            list.note_hidden(&root, hidden, &budget);
+        }
     }
 
     /// Returns whether there was time to search everything.

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Bound;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -282,9 +283,6 @@ impl PathList {
     pub(crate) fn note_hidden(&mut self, root: impl AsFd, hidden: &HiddenPaths, budget: &LookBudget) {
         let root = root.as_fd();
         let ListContent::Paths(paths) = &mut self.listed else { return };
-        if hidden.is_empty() {
-            return;
-        }
         let is_hidden = |path: &&PathBuf| self.trees.iter().any(|tree| hidden.cover(&tree.join(path)));
         if paths.outside.is_none() {
             paths.outside = paths.written.iter().find(is_hidden).cloned();
@@ -303,12 +301,14 @@ impl PathList {
                 hidden.cover(&path) || kind == StagedKind::Directory && hidden.lie_in(root, &path, budget)
             };
             let Some(files) = self.held(&data, &content, *format, is_hidden) else { continue };
-            let above: BTreeSet<PathBuf> = files
-                .iter()
-                .flat_map(|(path, _)| path.ancestors().skip(1))
-                .map(|directory| directory.join(ATTRIBUTES))
-                .collect();
-            let attributes = self.held(&data, &content, *format, |path, _| above.contains(path));
+            let sorted: BTreeSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
+            let is_above = |directory: &Path| {
+                let mut below = sorted.range::<Path, _>((Bound::Excluded(directory), Bound::Unbounded));
+                below.next().is_some_and(|path| path.starts_with(directory))
+            };
+            let attributes = self.held(&data, &content, *format, |path, _| {
+                path.ends_with(ATTRIBUTES) && path.parent().is_some_and(is_above)
+            });
             let staged = |files| Staged { tree: tree.clone(), format: *format, files };
             self.attributes.push(staged(attributes.unwrap_or_default()));
             self.staged_hidden.push(staged(files));

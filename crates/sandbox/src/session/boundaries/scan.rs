@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::detect::{Compared, SearchKind};
-use crate::boundary::hidden_paths::LookBudget;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search::{self, SearchRules};
 use crate::boundary::root::Entered;
@@ -75,8 +74,7 @@ impl Scan {
         search: SearchKind,
     ) -> io::Result<Self> {
         let hidden = remembered.hidden_paths();
-        let budget = LookBudget::default();
-        mounts.path_lists.iter_mut().for_each(|list| list.note_hidden(root, &hidden, &budget));
+        mounts.note_hidden(root, &hidden, until.leaving_a_third());
         let Compared { mut findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until, search).map_err(io::Error::other)?;
         findings.extend(remembered.baseline.replacing(root, &remembered.host, &mounts));
