@@ -81,8 +81,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
          `.sqlfluff`, `mypy.ini`, `.golangci.yml`, `buf.yaml`, `pyproject.toml`, `phpstan.neon`, \
          `deno.json`, and what `Cargo.toml`, `package.json` and `pyproject.toml` say to lychee (`preprocess`)"),
     writable(&["flake.nix"], "nix",
-        "when you enter its shell, also by an `.envrc` with `use flake`; so do `devbox.json`, `devenv.nix`, \
-         `pixi.toml`, `.pixi` and `.flox`, and `guix.scm` and `manifest.scm` for guix"),
+        "when you enter its shell, also by an `.envrc` with `use flake`; so do `shell.nix` and `default.nix` (`use nix`), \
+         `devbox.json`, `devenv.nix`, `devenv.yaml`, `pixi.toml`, `.pixi` and `.flox`, and `guix.scm` and `manifest.scm` for guix"),
     writable(&[".terraform"], "terraform, and terraform-ls when a file is opened",
         "providers that `init` has put there; so do those in `terraform.d`"),
     writable(&[".venv"], "editors, activation",
