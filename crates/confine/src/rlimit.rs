@@ -36,6 +36,9 @@ pub fn apply(fallback: &RlimitFallback) -> Result<Vec<Finding>, RlimitError> {
     // but for 1, by which the kernel keeps that program from dumping into itself; for a file 1 is as little as 0.
     both(Resource::Core, "core files", CORE_FILES)?;
     soft(Resource::Nofile, "open files", OPEN_FILES)?;
+    // With these, which users of audio often have, processes run before all others, and past what a cgroup gives in time (sched(7)).
+    both(Resource::Rtprio, "the priority of real-time processes", 0)?;
+    both(Resource::Nice, "the priority that nice(2) may give back", 0)?;
     let mut findings = Vec::new();
     if let Some(Bytes(bytes)) = fallback.memory {
         let bytes = both(Resource::Data, "the memory of a process", bytes)?;
