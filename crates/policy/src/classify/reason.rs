@@ -283,8 +283,8 @@ impl fmt::Display for Reason {
             }
             Self::Reconfigured { settings } => write!(
                 f,
-                "since a program of yours replaced it, {} came, went, or got another value: where git fetches from and pushes to, what it runs and \
-                 what it checks may depend on that",
+                "a program of yours has replaced it, which took its protection away, and {} are not as they were at the start: what git runs and \
+                 checks, and where it fetches from and pushes to, may depend on that",
                 Names(settings)
             ),
             Self::ReplacesRepository { repository } => write!(

@@ -494,7 +494,8 @@ fn what_a_configuration_of_git_names_is_known() {
 fn what_a_configuration_in_the_place_of_another_sets_changes_or_lacks_is_seen() {
     let before = "[remote \"o\"]\nurl = https://a/x\n[branch \"main\"]\nremote = o\n[branch \"b\"]\nmerge = refs/heads/b\n\
                   [filter \"enc\"]\nclean = enc\nrequired\n[core]\nhooksPath = .githooks\nbare = false\n[url \"DISABLED:\"]\n\
-                  pushInsteadOf = https://up/\n[lfs]\nurl = https://lfs/\n";
+                  pushInsteadOf = https://up/\n[lfs]\nurl = https://lfs/\n[branch \"c\"]\npushRemote = kept\n\
+                  [remotes]\nall = o grouped\n[remote]\npushDefault = backup\n";
     let seen = |now: &str| compare(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
     let reason = |settings: &[&str]| {
         let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
@@ -503,17 +504,24 @@ fn what_a_configuration_in_the_place_of_another_sets_changes_or_lacks_is_seen() 
     for (old, new, settings) in [
         // What git and editors write by themselves.
         ("", "", &[][..]),
-        ("", "[remote \"p\"]\nurl = https://b/x\npush = :\n[branch \"b\"]\nremote = p\nrebase = true\n", &[]),
+        ("", "[remote \"p\"]\nurl = https://b/x\npush = :\nfetch = +refs/heads/*:refs/remotes/p/*\n", &[]),
+        ("", "[branch \"b\"]\nremote = o\nrebase = true\n[extensions]\nworktreeConfig = true\n", &[]),
+        ("[branch \"main\"]\nremote = o\n", "[branch \"renamed\"]\nremote = o\n", &[]),
         ("", "[branch \"c\"]\nremote = .\nmerge = refs/heads/b\nvscode-merge-base = origin/main\n", &[]),
         ("[lfs]\n", "[lfs \"https://lfs/\"]\naccess = basic\n[lfs]\nrepositoryformatversion = 0\n", &[]),
         ("required\n", "required = true\n", &[]),
         // Where something goes.
+        ("", "[remote \"p\"]\nurl = https://b/x\n[branch \"b\"]\nremote = p\n", &["branch.b.remote"]),
+        ("", "[remote \"p\"]\nfetch = +refs/heads/*:refs/heads/*\n", &["remote.p.fetch"]),
+        ("", "[remote \"backup\"]\nurl = https://b/x\n", &["remote.backup.url"]),
+        ("", "[remote \"grouped\"]\nurl = https://b/x\n", &["remote.grouped.url"]),
+        ("pushRemote = kept\n", "", &["branch.c.pushremote"]),
         ("", "[remote \"o\"]\npushurl = https://b/x\n", &["remote.o.pushurl"]),
         ("url = https://a/x\n", "url = https://b/x\n", &["remote.o.url"]),
         ("url = https://a/x\n", "url = https://a/x\nurl = https://b/x\n", &["remote.o.url"]),
         ("", "[branch \"main\"]\npushRemote = p\n", &["branch.main.pushremote"]),
         ("remote = o\n", "remote = p\n", &["branch.main.remote"]),
-        ("", "[remote]\npushDefault = p\n", &["remote.pushdefault"]),
+        ("pushDefault = backup\n", "pushDefault = p\n", &["remote.pushdefault"]),
         ("pushInsteadOf = https://up/\n", "", &["url.DISABLED:.pushinsteadof"]),
         ("url = https://lfs/\n", "", &["lfs.url"]),
         (
@@ -544,18 +552,15 @@ fn what_a_configuration_in_the_place_of_another_sets_changes_or_lacks_is_seen() 
 }
 
 #[test]
-fn what_overrides_an_included_file_only_by_its_place_is_seen() {
+fn what_overrides_another_setting_only_by_its_place_is_seen() {
     let seen = |before: &str, now: &str| compare(Path::new(".git/config"), before.as_bytes(), now.as_bytes());
+    let moved = |setting: &str| Some(Reason::Reconfigured { settings: vec![setting.into()] });
     let (include, signs) = ("[include]\npath = strict\n", "[commit]\ngpgSign = false\n");
-    let reason = Reason::Reconfigured { settings: vec!["include.path".into()] };
-    assert_eq!(seen(&format!("{signs}{include}"), &format!("{include}{signs}")), Some(reason));
-    let other = "[branch \"b\"]\nremote = o\n";
+    assert_eq!(seen(&format!("{signs}{include}"), &format!("{include}{signs}")), moved("commit.gpgsign"));
+    let (empty, own) = ("[credential]\nhelper =\n", "[credential \"https://x\"]\nhelper = cache\n");
+    assert_eq!(seen(&format!("{empty}{own}"), &format!("{own}{empty}")), moved("credential.helper"));
+    let other = "[branch \"b\"]\nmerge = refs/heads/b\n";
     assert_eq!(seen(&format!("{signs}{include}"), &format!("{signs}{other}{include}")), None);
-    assert_eq!(
-        seen(&format!("{signs}[user]\nname = x\n"), &format!("[user]\nname = x\n{signs}")),
-        None,
-        "nothing is included"
-    );
 }
 
 #[test]

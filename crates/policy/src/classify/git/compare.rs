@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 
 use super::syntax::{ConfigEntry, read};
+use super::values;
 
 /// The section, subsection and key of a setting.
 type Name<'e> = (&'e str, Option<&'e OsStr>, &'e str);
@@ -14,10 +15,10 @@ type Name<'e> = (&'e str, Option<&'e OsStr>, &'e str);
 /// Keys of a branch that git reads; editors keep keys of their own there (`vscode-merge-base`).
 const OF_BRANCH: [&str; 6] = ["description", "merge", "mergeoptions", "pushremote", "rebase", "remote"];
 
-/// Those that git writes for a branch that is pushed or made for the first time, see git-branch(1).
-const OF_NEW_BRANCH: [&str; 3] = ["merge", "rebase", "remote"];
+/// Those that git writes when a branch is made or pushed for the first time, and removes with the branch, see git-branch(1).
+const FROM_GIT: [&str; 4] = ["description", "merge", "rebase", "remote"];
 
-/// Sections and keys that programs write by themselves, and that lead nowhere: git-lfs when it is called, and `git gui` when it ends.
+/// Sections and keys that programs write by themselves: git-lfs when it is called, and `git gui` when it ends.
 const ROUTINE: [(&str, &str); 5] = [
     ("gui", "geometry"),
     ("gui", "wmstate"),
@@ -26,26 +27,31 @@ const ROUTINE: [(&str, &str); 5] = [
     ("lfs", "repositoryformatversion"),
 ];
 
+/// Sections that say what runs, what is checked, and where something goes: they are named first.
+const FIRST: [&str; 15] = [
+    "branch", "commit", "core", "credential", "fetch", "filter", "http", "include", "includeif", "lfs",
+    "push", "remote", "submodule", "transfer", "url",
+];
+
 /// Returns the settings that a configuration has set, taken away, changed or overridden, compared with another one. There are none if one
 /// of them cannot be read.
 pub(in crate::classify) fn changed(before: &[u8], now: &[u8]) -> Vec<String> {
     let (Ok(before), Ok(now)) = (read(before), read(now)) else { return Vec::new() };
     let (known, held) = (by_name(&before), by_name(&now));
-    let remotes: BTreeSet<_> = before.iter().filter_map(remote).collect();
     let is_same = |name: &Name<'_>| match (known.get(name), held.get(name)) {
         (Some(known), Some(held)) => {
             known.iter().map(|one| one.value()).eq(held.iter().map(|one| one.value()))
         }
-        (None, Some(held)) => held.iter().all(|one| is_of_new(one, &remotes)),
-        _ => false,
+        (None, Some(held)) => held.iter().all(|one| is_of_new(one, &before)),
+        (Some(_), None) => is_of_removed_branch(name, &now),
+        (None, None) => true,
     };
     let names: BTreeSet<_> = known.keys().chain(held.keys()).collect();
-    let changed: Vec<_> = names.into_iter().filter(|name| !is_same(name)).collect();
-    if changed.is_empty() && !is_included_alike(&before, &now) {
-        return vec!["include.path".to_owned()];
-    }
+    let mut changed: Vec<_> = names.into_iter().filter(|name| !is_same(name)).collect();
+    changed.sort_by_key(|(section, _, _)| !FIRST.contains(section));
     let entries = changed.into_iter().filter_map(|name| held.get(name).or_else(|| known.get(name))?.first());
-    entries.map(|entry| entry.name()).collect()
+    let names: Vec<String> = entries.map(|entry| entry.name()).collect();
+    if names.is_empty() { moved(&before, &now).into_iter().collect() } else { names }
 }
 
 /// Returns the settings that count, each with all of its entries: of most settings, git takes the last one, and of some each.
@@ -62,33 +68,67 @@ fn name(entry: &ConfigEntry) -> Name<'_> {
 }
 
 fn is_routine(entry: &ConfigEntry) -> bool {
-    let is_of_editor =
-        entry.section == "branch" && entry.subsection.is_some() && !OF_BRANCH.contains(&entry.key.as_str());
+    let is_of_editor = of("branch", entry).is_some() && !OF_BRANCH.contains(&entry.key.as_str());
     is_of_editor || ROUTINE.iter().any(|(section, key)| entry.is(section, key))
 }
 
-/// Returns the remote that an entry is of.
-fn remote(entry: &ConfigEntry) -> Option<&OsStr> {
-    entry.subsection.as_deref().filter(|_| entry.section == "remote")
+/// Returns the remote, or the branch, that an entry is of.
+fn of<'e>(section: &str, entry: &'e ConfigEntry) -> Option<&'e OsStr> {
+    entry.subsection.as_deref().filter(|_| entry.section == section)
 }
 
-/// Returns whether a new entry is one of a remote that was not there, or of a branch that had no such thing: it leads nowhere unless it is
-/// asked to.
-fn is_of_new(entry: &ConfigEntry, remotes: &BTreeSet<&OsStr>) -> bool {
-    let is_of_branch = entry.section == "branch" && entry.subsection.is_some();
-    match remote(entry) {
-        Some(remote) => !remotes.contains(remote),
-        None => is_of_branch && OF_NEW_BRANCH.contains(&entry.key.as_str()),
+/// Returns whether a new entry leads nowhere that nobody asks for: one of a remote that was not there, or that takes a branch from a remote
+/// that was, or by which git reads the configuration of a work tree.
+fn is_of_new(entry: &ConfigEntry, before: &[ConfigEntry]) -> bool {
+    let was_there = |remote: &OsStr| before.iter().any(|entry| of("remote", entry) == Some(remote));
+    if let Some(remote) = of("remote", entry) {
+        let fetches_elsewhere = entry.key == "fetch" && !is_fetched_into_own(remote, entry.value());
+        return !was_there(remote) && !is_named(remote, before) && !fetches_elsewhere;
     }
+    if of("branch", entry).is_some() {
+        let leads_to_new = entry.key == "remote" && entry.value() != "." && !was_there(entry.value());
+        return FROM_GIT.contains(&entry.key.as_str()) && !leads_to_new;
+    }
+    entry.is("extensions", "worktreeconfig") && values::is_true(entry.value())
 }
 
-/// Returns whether files are included at the same places among the settings that were there: what comes later overrides them.
-fn is_included_alike(before: &[ConfigEntry], now: &[ConfigEntry]) -> bool {
-    let known: BTreeSet<_> = before.iter().map(name).collect();
-    let order = |entries: &[ConfigEntry]| -> Vec<ConfigEntry> {
-        let counting = entries.iter().filter(|entry| !is_routine(entry) && known.contains(&name(entry)));
-        counting.cloned().collect()
+/// Returns whether settings name a remote: then it is used without being named.
+fn is_named(remote: &OsStr, entries: &[ConfigEntry]) -> bool {
+    entries.iter().any(|entry| match (entry.section.as_str(), entry.key.as_str()) {
+        ("remote", "pushdefault") | ("branch", "remote" | "pushremote") | ("checkout", "defaultremote") => {
+            entry.value() == remote
+        }
+        // Groups of remotes.
+        ("remotes", _) => {
+            let (group, remote) = (entry.value().to_string_lossy(), remote.to_string_lossy());
+            group.split_whitespace().any(|one| one == remote)
+        }
+        _ => false,
+    })
+}
+
+/// Returns whether a refspec of a remote writes to the references that are kept for it alone, or to none.
+fn is_fetched_into_own(remote: &OsStr, refspec: &OsStr) -> bool {
+    let (refspec, remote) = (refspec.to_string_lossy(), remote.to_string_lossy());
+    let own = format!("refs/remotes/{remote}/");
+    refspec.split_once(':').is_none_or(|(_, to)| to.starts_with(&own))
+}
+
+/// Returns whether a setting that is gone went with its branch. Where a push went is another matter.
+fn is_of_removed_branch((section, subsection, key): &Name<'_>, now: &[ConfigEntry]) -> bool {
+    *section == "branch"
+        && subsection.is_some()
+        && FROM_GIT.contains(key)
+        && now.iter().all(|entry| of("branch", entry) != *subsection)
+}
+
+/// Returns the first setting that is at another place among those that were there: what comes later may override it.
+fn moved(before: &[ConfigEntry], now: &[ConfigEntry]) -> Option<String> {
+    let (known, held): (BTreeSet<_>, BTreeSet<_>) =
+        (before.iter().map(name).collect(), now.iter().map(name).collect());
+    let stays = |entry: &&ConfigEntry| {
+        !is_routine(entry) && known.contains(&name(entry)) && held.contains(&name(entry))
     };
-    let is_include = |entry: &ConfigEntry| matches!(entry.section.as_str(), "include" | "includeif");
-    !before.iter().any(is_include) || order(before) == order(now)
+    let mut pairs = before.iter().filter(stays).zip(now.iter().filter(stays));
+    pairs.find(|(before, now)| name(before) != name(now)).map(|(before, _)| before.name())
 }
