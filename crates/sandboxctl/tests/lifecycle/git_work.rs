@@ -104,49 +104,67 @@ fn nothing_is_said_of_ordinary_work_with_git() {
 /// A repository of the owner's whose files are in directories, and one that is not in it.
 const TRACKED: &str = r"
 git init -q -b main . && git config user.name a && git config user.email a@example.org
-mkdir -p a/b new vendor && echo 1 > a/b/file && echo 1 > new/file && cp -r new vendor/copied
-git add a && git commit -q -m 1
+mkdir -p a/b new vendor && echo 1 > a/b/file && mkdir -p a/was/.git && echo 1 > a/was/file && echo 1 > new/file && cp -r new vendor/copied
+git add a/b && git commit -q -m 1 && git ls-files -s a/b | sed s:a/b/:a/was/: | git update-index --index-info
+git commit -q -m was && mkdir plain
 ";
 
 /// Has git take another repository in the directory `$1`, which pushes elsewhere.
 const REPLACE: &str = r#"
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
-cd "$1" && git init -q -b main $2 . && git add -A && git commit -q -m 1 && git config remote.origin.url git://elsewhere/x
+fill() { git init -q -b main $1 . && git add -A && git commit -q -m 1 && git config remote.origin.url git://elsewhere/x; }
+cd "$1"
+case $2 in
+    new) fill ;;
+    apart) fill --separate-git-dir=../data ;;
+    moved) git init -q ../other && cp -r ../other/.git/. ../plain && mv ../plain .git ;;
+    without-index) fill; rm ../.git/index ;;
+    forged-index) fill; echo x > ../.git/index ;;
+    work-tree) git worktree add -q ../tree && cd ../tree && git commit -q --allow-empty -m tree ;;
+esac
 "#;
 
 #[test]
 fn a_new_repository_in_the_place_of_one_that_tracks_the_files_is_quarantined() {
     for caller in callers("repositories in the place of others") {
-        // What is shared, the directory in which a repository is made in it, options, and whether it goes.
-        for (shared, made, options, goes) in [
-            (".", "a", "", true),
-            (".", "a/b", "", true),
-            ("a", ".", "", true),
-            ("a/b", ".", "", true),
-            (".", "a", "--separate-git-dir=../data", true),
-            ("a", "b", "", true),
+        // What is shared, the directory in which a repository is made in it, how, and whether it goes.
+        for (shared, made, how, goes) in [
+            (".", "a", "new", true),
+            (".", "a/b", "new", true),
+            ("a", ".", "new", true),
+            ("a/b", ".", "new", true),
+            ("a", "b", "new", true),
+            (".", "a", "apart", true),
+            (".", "a", "moved", true),
+            (".", "a", "without-index", true),
+            (".", "a", "forged-index", true),
+            // There was an empty directory of that name.
+            (".", "a/was", "new", true),
             // None of its files is the other one's.
-            (".", "new", "", false),
-            (".", "vendor/copied", "", false),
-            ("new", ".", "", false),
+            (".", "new", "new", false),
+            (".", "vendor/copied", "new", false),
+            ("new", ".", "new", false),
+            (".", "a", "work-tree", false),
         ] {
             let place = Place::new(caller);
             assert!(place.outside(&["sh", "-ec", TRACKED]).status().unwrap().success());
             let of_owner = place.workspace().canonicalize().unwrap();
             let work = of_owner.join(shared);
+            let made_in = if how == "work-tree" { "tree" } else { made };
             let in_use = || {
-                let git = ["git", "-C", work.to_str().unwrap(), "-C", made, "rev-parse", "--show-toplevel"];
+                let git =
+                    ["git", "-C", work.to_str().unwrap(), "-C", made_in, "rev-parse", "--show-toplevel"];
                 String::from_utf8(place.outside(&git).output().unwrap().stdout).unwrap()
             };
             let owners = format!("{}\n", of_owner.display());
-            assert_eq!(in_use(), owners);
             let share = format!("{}:/workspace", work.display());
             let output =
-                place.inside(&["-v", &share], &["sh", "-ec", REPLACE, "sh", made, options]).output().unwrap();
-            let case = format!("{shared} {made} {options} by {caller:?}: {output:?}");
+                place.inside(&["-v", &share], &["sh", "-ec", REPLACE, "sh", made, how]).output().unwrap();
+            let case = format!("{shared} {made} {how} by {caller:?}: {output:?}");
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{case}");
-            assert_eq!(said.contains("another repository than that of"), goes, "{case}");
+            let named = format!("another repository than that of {},", of_owner.display());
+            assert_eq!(said.contains(&named), goes, "{case}");
             assert_eq!(in_use() == owners, goes, "{case}");
         }
     }

@@ -1,7 +1,9 @@
-//! New repositories in the place of one that was there: git takes the nearest, so whoever works in such a directory commits to the new one, and
-//! pushes to where that says. The hooks, filters and lists of ignored files of the other do not hold there.
+//! New repositories in the place of one that was there.
+//!
+//! git takes the nearest, so whoever works in such a directory commits to the new one, and pushes to where that says. The hooks, filters and
+//! lists of ignored files of the other do not hold there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -10,62 +12,111 @@ use policy::text::escape;
 
 use super::baseline::Baseline;
 use super::finding::{Finding, FindingOrigin};
-use super::origin::Touched;
+use super::origin::Facts;
 use crate::boundary::protect::mounts::Mounts;
+use crate::boundary::protect::path_list::PathList;
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::outside;
-use crate::host::beneath;
+use crate::host::deadline::Deadline;
+
+/// What of the directories in which new repositories are was found, as long as there was time.
+pub(crate) struct Replacing {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) is_whole: bool,
+}
 
 impl Baseline {
     /// Returns new repositories in directories whose files another one lists, in the boundary or around it. `host` is the boundary's path.
-    pub(crate) fn replacing(&self, root: impl AsFd, host: &Path, mounts: &Mounts) -> Vec<Finding> {
+    ///
+    /// Of one in the boundary the index counts as it is now, and the agent can write it; one that cannot be read lists everything.
+    pub(crate) fn replacing(
+        &self,
+        root: impl AsFd,
+        host: &Path,
+        mounts: &Mounts,
+        until: Deadline,
+    ) -> Replacing {
         let root = root.as_fd();
-        let found = |directory: PathBuf| {
-            let mut signs = [".git", "HEAD"].into_iter().map(|sign| directory.join(sign));
-            let path = signs.find(|sign| {
-                self.entry(sign).is_none()
-                    && beneath::stat(root, sign).is_ok()
-                    && self.touched(root, sign) == Touched::Since
-            })?;
-            let repository = self.tracking(root, host, &directory, mounts)?;
-            let reason = Reason::ReplacesRepository { repository: escape::path(&repository) };
-            Some(Finding { path, reason, origin: FindingOrigin::Created, quarantined: None, restored: false })
-        };
-        self.new_repositories(mounts).into_iter().filter_map(found).collect()
+        let (mut findings, mut is_whole) = (Vec::new(), true);
+        for (tree, mut directories) in self.new_repositories(root, mounts) {
+            if until.is_over() {
+                is_whole = false;
+                break;
+            }
+            let (repository, tracked) = if let Some(tree) = tree {
+                let tracked = match self.index_of(&tree, mounts) {
+                    Ok(index) => index.tracked(root, &tree, &directories),
+                    Err(NoIndex::Removed) => Ok(directories.clone()),
+                    Err(NoIndex::Never) => Ok(BTreeSet::new()),
+                };
+                (host.join(tree), tracked)
+            } else if let Some(around) = outside::tracked(host, &directories) {
+                around
+            } else {
+                continue;
+            };
+            let Ok(tracked) = tracked else {
+                is_whole = false;
+                continue;
+            };
+            directories.retain(|directory| tracked.contains(directory));
+            let repository: PathBuf = repository.components().collect();
+            findings.extend(directories.into_iter().map(|directory| Finding {
+                path: directory.join(".git"),
+                reason: Reason::ReplacesRepository { repository: escape::path(&repository) },
+                origin: FindingOrigin::Created,
+                quarantined: None,
+                restored: false,
+            }));
+        }
+        Replacing { findings, is_whole }
     }
 
-    /// Lists the directories in which git may find a repository that was not there.
-    fn new_repositories(&self, mounts: &Mounts) -> BTreeSet<PathBuf> {
-        let bases = mounts.reach.bases().filter(|base| !self.searched.contains(*base));
-        let around = bases.filter_map(|base| match base {
-            Base::Tree(tree) => Some(tree.as_path()),
-            Base::Git(git) if git.ends_with(".git") => git.parent(),
-            Base::Git(git) => Some(git.as_path()),
-            Base::Led(_) | Base::Passed(_) => None,
-        });
-        around.map(Path::to_path_buf).collect()
-    }
-
-    /// Returns the work tree of a repository that was there and lists files beneath a directory.
-    fn tracking(
+    /// Lists the directories with a `.git` that was none at the start, by the work tree of the repository that git took there before; `None`
+    /// for what is around the boundary.
+    fn new_repositories(
         &self,
         root: BorrowedFd<'_>,
-        host: &Path,
-        directory: &Path,
         mounts: &Mounts,
-    ) -> Option<PathBuf> {
-        let inside = directory.ancestors().skip(1).find(|tree| {
-            let beneath = directory.strip_prefix(tree).unwrap_or(directory);
-            let of_tree = mounts.path_lists.iter().filter(|list| list.trees.iter().any(|one| one == tree));
-            // One that is new is the agent's own.
-            let mut known = of_tree
-                .filter(|list| list.is_outside() || self.searched.contains(&Base::Git(list.git.clone())));
-            known.any(|list| list.tracks(root, beneath))
+    ) -> BTreeMap<Option<PathBuf>, BTreeSet<PathBuf>> {
+        // A file that leads there, or what each repository has that git makes: an empty directory of that name is none.
+        let was_repository = |directory: &Path| {
+            let mut signs =
+                [".git", ".git/config", ".git/hooks"].into_iter().map(|sign| directory.join(sign));
+            signs.any(|sign| self.entry(&sign).is_some())
+        };
+        let trees = mounts.reach.bases().filter_map(|base| match base {
+            Base::Tree(tree) => Some(tree.as_path()),
+            Base::Git(git) if git.ends_with(".git") => git.parent(),
+            Base::Git(_) | Base::Led(_) | Base::Passed(_) => None,
         });
-        let place = host.join(directory);
-        let lists =
-            |tree: &&Path| place.strip_prefix(tree).is_ok_and(|beneath| outside::tracks(tree, beneath));
-        let outside = || host.ancestors().skip(1).find(lists).map(Path::to_path_buf);
-        inside.map(|tree| host.join(tree)).or_else(outside)
+        let is_new = |directory: &&Path| {
+            let sign = directory.join(".git");
+            // A directory may have been moved there, or have been no repository.
+            let is_changed =
+                Facts::at(root, &sign).is_some_and(|facts| facts.is_changed(self.start_of(&sign)));
+            is_changed && !was_repository(directory)
+        };
+        let mut new = BTreeMap::<_, BTreeSet<PathBuf>>::new();
+        for directory in trees.filter(is_new) {
+            let around = directory.ancestors().skip(1).find(|tree| was_repository(tree));
+            new.entry(around.map(Path::to_path_buf)).or_default().insert(directory.into());
+        }
+        new
     }
+
+    /// Returns the index of a work tree, as it is now.
+    fn index_of<'m>(&self, tree: &Path, mounts: &'m Mounts) -> Result<&'m PathList, NoIndex> {
+        let was_there = || self.indexes.iter().any(|index| index.path() == tree.join(".git/index"));
+        let none = || if was_there() { NoIndex::Removed } else { NoIndex::Never };
+        mounts.path_lists.iter().find(|list| list.is_index_of(tree)).ok_or_else(none)
+    }
+}
+
+/// Why a work tree has no index.
+enum NoIndex {
+    /// It had one at the start.
+    Removed,
+    /// Nothing was committed.
+    Never,
 }

@@ -265,12 +265,25 @@ impl PathList {
         Some(Self { path: git.join(index), git: git.into(), trees: vec![tree.into()], ..read })
     }
 
-    /// Returns whether it is an index that lists files beneath a directory of its work tree. `root` is the boundary.
-    pub(crate) fn tracks(&self, root: impl AsFd, directory: &Path) -> bool {
+    /// Returns whether it is the index of a work tree.
+    pub(crate) fn is_index_of(&self, tree: &Path) -> bool {
+        self.path.ends_with("index") && self.trees.iter().any(|one| one == tree)
+    }
+
+    /// Returns those of the directories beneath which it lists files of this work tree. `root` is the boundary.
+    pub(crate) fn tracked(
+        &self,
+        root: impl AsFd,
+        tree: &Path,
+        directories: &BTreeSet<PathBuf>,
+    ) -> Result<BTreeSet<PathBuf>, TooLarge> {
         let data =
             if self.is_outside() { data_outside(&self.git) } else { beneath::directory(root, &self.git) };
-        let format = self.staged.first().map_or(ObjectFormat::Sha1, |staged| staged.format);
-        self.path.ends_with("index") && data.is_ok_and(|data| tracks(data, format, directory))
+        match (data, self.staged.first()) {
+            (Ok(data), Some(staged)) => tracked(data, staged.format, tree, directories),
+            // What cannot be read may list anything.
+            _ => Ok(directories.clone()),
+        }
     }
 
     /// Returns whether it lies out of the boundary.
@@ -411,12 +424,44 @@ fn is_link(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
 }
 
-/// Returns whether the index in a directory of git's data lists files beneath a directory of its work tree.
-pub(crate) fn tracks(data: impl AsFd, format: ObjectFormat, directory: &Path) -> bool {
-    let read = |name: &str| up_to(&beneath::file(&data, Path::new(name)).ok()?.0.into(), MAX_SIZE);
-    let is_beneath = |path: &Path, _| path != directory && path.starts_with(directory);
-    let listed = read("index").and_then(|content| index::staged(&content, format, is_beneath, read).ok());
-    listed.is_some_and(|files| !files.is_empty())
+/// The largest index that is read for the files it lists alone, in bytes. One of two million files has some 200 MB.
+const MAX_TRACKED_SIZE: u64 = 256 << 20;
+
+/// An index is too large to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooLarge;
+
+/// Returns those of the directories beneath which the index in a directory of git's data lists files: all, if git could not have written it. The
+/// paths of the index are relative to the work tree.
+pub(crate) fn tracked(
+    data: impl AsFd,
+    format: ObjectFormat,
+    tree: &Path,
+    directories: &BTreeSet<PathBuf>,
+) -> Result<BTreeSet<PathBuf>, TooLarge> {
+    let found = RefCell::new(BTreeSet::new());
+    let note = |path: &Path, kind: StagedKind| {
+        let path = tree.join(path);
+        let above = path.ancestors().skip(1).filter(|above| directories.contains(*above));
+        found.borrow_mut().extend(above.map(Path::to_path_buf));
+        if kind == StagedKind::Directory {
+            let behind = directories.range::<Path, _>((Bound::Included(path.as_path()), Bound::Unbounded));
+            found.borrow_mut().extend(behind.take_while(|directory| directory.starts_with(&path)).cloned());
+        }
+        false
+    };
+    let (file, stat) = match beneath::file(&data, Path::new("index")) {
+        Ok(opened) => opened,
+        Err(Errno::NOENT) => return Ok(BTreeSet::new()),
+        Err(_) => return Ok(directories.clone()),
+    };
+    if u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_TRACKED_SIZE) {
+        return Err(TooLarge);
+    }
+    let shared = |name: &str| up_to(&beneath::file(&data, Path::new(name)).ok()?.0.into(), MAX_TRACKED_SIZE);
+    let content = up_to(&file.into(), MAX_TRACKED_SIZE).unwrap_or_default();
+    let is_read = index::staged(&content, format, note, shared).is_ok();
+    Ok(if is_read { found.into_inner() } else { directories.clone() })
 }
 
 /// Opens a directory of git's data out of the boundary, to which no link leads.

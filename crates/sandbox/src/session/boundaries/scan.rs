@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use crate::boundary::detect::finding::Finding;
+use policy::classify::Reason;
+
+use crate::boundary::detect::finding::{Finding, FindingOrigin};
 use crate::boundary::detect::{Compared, SearchKind};
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search::{self, SearchRules};
@@ -38,7 +40,10 @@ impl Scan {
         // What was found in time is classified, though finding it has used the time up: else a large tree, or a busy machine,
         // keeps anything from being said.
         let until = Deadline::after(QUICK_SCAN_LIMIT);
-        Self::compared(walk, mounts, root, remembered, until, SearchKind::Quick)
+        let mut scan = Self::compared(walk, mounts, root, remembered, until, SearchKind::Quick)?;
+        // Programs of the host may go on to write there: what came of it is said once.
+        scan.findings.retain(|one| !matches!(one.reason, Reason::Reconfigured { .. }));
+        Ok(scan)
     }
 
     /// Scans when everything inside has ended: also where nobody looked at the start.
@@ -56,7 +61,13 @@ impl Scan {
         let mut names = remembered.baseline.new_names(root, &mounts, by.protect);
         names.extend(remembered.baseline.new_links_out(root, &mounts));
         let prepared = remembered.baseline.prepared(root, &mounts, by.protect);
+        let replacing = remembered.baseline.replacing(root, &remembered.host, &mounts, searching);
         let mut scan = Self::compared(walk, mounts, root, remembered, until, SearchKind::Last)?;
+        scan.is_whole &= replacing.is_whole;
+        // A repository goes as a whole.
+        let goes = |one: &Finding| replacing.findings.iter().any(|whole| one.path.starts_with(&whole.path));
+        scan.findings.retain(|one| one.origin != FindingOrigin::Created || !goes(one));
+        scan.findings.extend(replacing.findings);
         scan.findings.extend(prepared);
         // What is quarantined needs no other word.
         let is_reported = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));
@@ -75,9 +86,8 @@ impl Scan {
     ) -> io::Result<Self> {
         let hidden = remembered.hidden_paths();
         mounts.note_hidden(root, &hidden, until.leaving_a_third());
-        let Compared { mut findings, is_whole } =
+        let Compared { findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until, search).map_err(io::Error::other)?;
-        findings.extend(remembered.baseline.replacing(root, &remembered.host, &mounts));
         let is_whole = is_whole && walk.is_whole && mounts.is_whole();
         Ok(Self { walk, mounts, findings, is_whole })
     }

@@ -2,7 +2,9 @@
 //! the work tree can.
 
 use std::collections::BTreeSet;
+use std::fs::Metadata;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::ObjectFormat;
@@ -13,7 +15,7 @@ use super::configured::MAX_REFERENCES;
 use super::progress::Search;
 use super::resolve::{Unresolved, canonical};
 use crate::boundary::protect::mounts::{Cause, ProtectionGap};
-use crate::boundary::protect::path_list::{self, PathList, data_outside};
+use crate::boundary::protect::path_list::{self, PathList, TooLarge, data_outside};
 use crate::host::small_file;
 
 impl Search<'_> {
@@ -107,10 +109,33 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether the repository of a work tree out of the boundary lists files beneath a directory of that tree.
-pub(crate) fn tracks(tree: &Path, directory: &Path) -> bool {
-    let Ok(git) = data_named(tree, Path::new(".git")) else { return false };
-    data_outside(&git).is_ok_and(|data| path_list::tracks(data, object_format_outside(&git), directory))
+/// Finds the repository that git takes in the directory above a boundary, and returns its work tree and those of the directories beneath which it lists
+/// files. git looks on no other file system, and in no directory of another user (git-config(1), `safe.directory`).
+pub(crate) fn tracked(
+    host: &Path,
+    directories: &BTreeSet<PathBuf>,
+) -> Option<(PathBuf, Result<BTreeSet<PathBuf>, TooLarge>)> {
+    let own = host.metadata().ok()?;
+    let is_own = |tree: &&Path| {
+        let of_own = |found: Metadata| found.dev() == own.dev() && found.uid() == own.uid();
+        tree.metadata().is_ok_and(of_own)
+    };
+    let mut around = host.ancestors().skip(1).take_while(is_own);
+    let data = |tree: &Path| data_named(tree, Path::new(".git")).ok().filter(|git| is_data(git));
+    let (tree, git) = around.find_map(|tree| Some((tree, data(tree)?)))?;
+    let below: BTreeSet<_> = directories.iter().map(|directory| host.join(directory)).collect();
+    let data = data_outside(&git).ok()?;
+    let found = path_list::tracked(data, object_format_outside(&git), tree, &below);
+    let relative = |directory: &PathBuf| directory.strip_prefix(host).map(Path::to_path_buf).ok();
+    Some((tree.to_path_buf(), found.map(|found| found.iter().filter_map(relative).collect())))
+}
+
+/// Returns whether git takes a directory for its data.
+fn is_data(git: &Path) -> bool {
+    let common = common(git);
+    git.join("HEAD").symlink_metadata().is_ok()
+        && common.join("objects").is_dir()
+        && common.join("refs").is_dir()
 }
 
 /// Returns where a link leads, or a file that says where git's data are, seen from a directory.
