@@ -56,9 +56,10 @@ const MAX_PATH: usize = 4096;
 /// How many bytes all paths of an index have together, at most.
 const MAX_PATHS: usize = 256 << 20;
 
-/// How many times as long as the index itself they are at most. In version 4 a path says only how it differs from the one before, so a
-/// small index may stand for far more than can be looked at; an entry of git's has 60 bytes and more besides.
+/// How many times as long as the index itself they may be, and how long in any case. In version 4 a path says only how it differs from the one
+/// before, so a small index may stand for far more than can be looked at; an entry of git's has 60 bytes and more besides.
 const MAX_EXPANSION: usize = 16;
+const MIN_PATHS: usize = 1 << 20;
 
 /// How many bytes of it the paths of submodules have.
 const MAX_SUBMODULES: usize = 16 << 20;
@@ -362,7 +363,7 @@ fn entries(
         return Err(MalformedIndex);
     }
     let mut path = Vec::new();
-    let mut left = content.len().saturating_mul(MAX_EXPANSION).clamp(MAX_PATH, MAX_PATHS);
+    let mut left = content.len().saturating_mul(MAX_EXPANSION).clamp(MIN_PATHS, MAX_PATHS);
     let mut last: Option<(Vec<u8>, u16)> = None;
     let mut blocks = Blocks::of(content, number);
     for entry in 0..entries {

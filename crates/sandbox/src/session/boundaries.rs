@@ -1,6 +1,7 @@
 //! The boundaries of a run: what is protected in them, and what an agent made there that would run on the host.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -163,16 +164,19 @@ impl<'a> Boundaries<'a> {
             let others = plan.boundaries.iter().filter(|other| other.mode == BoundaryMode::ReadWrite);
             let shared: Vec<PathBuf> = others.map(|other| other.host.clone()).collect();
             let is_shared = |tree: &Path| shared.iter().any(|other| tree.starts_with(other));
+            let all_hidden: HashSet<&Path> = hidden.hidden.iter().map(|one| one.path.as_path()).collect();
+            let is_hidden = |path: &Path| path.ancestors().any(|above| all_hidden.contains(above));
             let take = |mounts: &mut Mounts| {
                 hidden.watch(mounts);
                 mounts.shared.clone_from(&shared);
                 let elsewhere = mounts.elsewhere.iter().filter(|(_, tree)| is_shared(tree));
                 mounts.shared_elsewhere = elsewhere.map(|(git, _)| git.clone()).collect();
-                mounts.note_hidden(&root, &hidden_paths, until);
+                // It has a time of its own: what is not noted counts as new at the end.
+                mounts.note_hidden(&root, &hidden_paths, Deadline::after(FIRST_SCAN_LIMIT));
                 let (baseline, mut linked) =
                     Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))?;
                 // What is hidden is hidden by all its names: it is the same file, and stays that.
-                linked.paths.retain(|path| !hidden.hidden.iter().any(|one| path.starts_with(&one.path)));
+                linked.paths.retain(|path| !is_hidden(path));
                 Ok::<_, StartError>((baseline, linked))
             };
             let (mut baseline, mut linked) = take(&mut mounts)?;

@@ -274,8 +274,11 @@ impl Mounts {
 
     /// Notes what of lists of git's is hidden inside, for as long as there is time.
     pub(crate) fn note_hidden(&mut self, root: impl AsFd, hidden: &HiddenPaths, until: Deadline) {
+        if hidden.is_empty() {
+            return;
+        }
         let budget = LookBudget::until(until);
-        for list in self.path_lists.iter_mut().filter(|_| !hidden.is_empty()) {
+        for list in &mut self.path_lists {
             if budget.is_out_of_time() {
                 return self.notices.push(ProtectionGap::OutOfTime);
             }
