@@ -201,11 +201,12 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     allowed(&[
         SYS_munmap, SYS_mprotect, SYS_mremap, SYS_remap_file_pages, SYS_brk, SYS_madvise,
         SYS_mincore, SYS_msync, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mlockall, SYS_munlockall,
-        SYS_set_mempolicy, SYS_get_mempolicy, SYS_pkey_mprotect, SYS_pkey_alloc, SYS_pkey_free, SYS_mseal,
+        SYS_pkey_mprotect, SYS_pkey_alloc, SYS_pkey_free, SYS_mseal,
         SYS_map_shadow_stack, SYS_membarrier,
     ]),
     // A policy for a part of a file in memory stays in the file, as many as it has pages, used or not, and no cgroup counts them.
-    refused(&[SYS_mbind, SYS_set_mempolicy_home_node], ENOSYS),
+    // All of them are refused: that is how libraries recognise a kernel without NUMA.
+    refused(&[SYS_mbind, SYS_set_mempolicy_home_node, SYS_get_mempolicy, SYS_set_mempolicy], ENOSYS),
     // The machine cannot hibernate while there is a file of this.
     refused(&[SYS_memfd_secret], ENOSYS),
     // But no huge pages that somebody has reserved: no cgroup of memory counts them, and what one takes the others lack.
