@@ -16,6 +16,7 @@ mod words;
 
 pub(super) use self::names::is_unloaded;
 use self::text::{Assignment, Commands, Reading, name_in, readings, statements};
+use self::words::may_be_space;
 
 /// How much of a name is shown.
 const SHOWN: usize = 100;
@@ -88,17 +89,13 @@ fn has_space_apart(line: &str) -> bool {
     let mut before = None;
     let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {
-        if is_other_space(letter) && !(is_of_text(before) && is_of_text(letters.peek().copied())) {
+        let is_other_space = !letter.is_ascii() && may_be_space(letter);
+        if is_other_space && !(is_of_text(before) && is_of_text(letters.peek().copied())) {
             return true;
         }
         before = Some(letter);
     }
     false
-}
-
-/// Returns whether some readers take a letter that is not of ASCII for white space.
-fn is_other_space(letter: char) -> bool {
-    !letter.is_ascii() && (letter.is_whitespace() || matches!(letter, '\u{feff}' | '\u{180e}' | '\u{200b}'))
 }
 
 fn parts_of(Reading { text, commands }: &Reading) -> Vec<(String, Vec<u8>)> {

@@ -122,6 +122,8 @@ fn a_name_that_only_some_readers_see_is_found() {
         "A.B=\"a\"NODE_OPTIONS=\"--require=./e.js\"",
         "=\"a\"NODE_OPTIONS=\"--require=./e.js\"",
         "A=1 \r#;NODE_OPTIONS=--require=./e.js",
+        "A=1\nexport\u{feff}NODE_OPTIONS=--require=./e.js",
+        "export\u{200b}NODE_OPTIONS=--require=./e.js",
     ] {
         assert_ne!(names(text), [""; 0], "{text}");
     }

@@ -2,7 +2,7 @@
 //!
 //! sh(1), bash(1) and zsh(1) count together: what one of them runs is run.
 
-use super::words::{LONGEST, is_of_name};
+use super::words::{LONGEST, is_of_name, is_space, may_be_space};
 
 /// How a shell reads: where it is in quotes or in a comment.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Shell {
 
     /// Returns whether a word may begin here that the shell does not read as text.
     pub(super) fn is_at_word(&self) -> bool {
-        let is_before = self.last.is_whitespace() || ";&|(){}!`".contains(self.last);
+        let is_before = may_be_space(self.last) || ";&|(){}!`".contains(self.last);
         self.quote.is_none() && !self.is_in_comment && !self.is_escaped && is_before
     }
 
@@ -73,7 +73,7 @@ impl Shell {
             }
             // In what `<<` begins, a quote is text.
             (None, '<') => self.is_unclear |= self.last == '<',
-            (None, '#') if self.last.is_whitespace() || ";&|()".contains(self.last) => {
+            (None, '#') if is_space(self.last) || "\n;&|()".contains(self.last) => {
                 self.is_in_comment = true;
             }
             _ => {}
@@ -91,7 +91,7 @@ pub(super) fn has_command(line: &str) -> bool {
     let after_reference = |rest: &str| begins(behind_reference(rest));
     line.match_indices('$').any(|(at, _)| begins(&line[at + 1..]) || after_reference(&line[at + 1..]))
         // zsh runs what `=(` begins a word with.
-        || line.match_indices("=(").any(|(at, _)| line[..at].chars().next_back().is_none_or(char::is_whitespace))
+        || line.match_indices("=(").any(|(at, _)| line[..at].chars().next_back().is_none_or(may_be_space))
         || EXPANDED_AGAIN.iter().any(|form| line.contains(form))
         || is_computed(line)
         // A shell joins what a backslash at the end of a line divides.

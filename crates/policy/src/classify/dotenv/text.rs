@@ -9,7 +9,7 @@ use super::shell::{
     SUBSTITUTED, Shell, behind_reference, has_command, is_array_that_runs, is_obeyed, is_substituted,
 };
 use super::varlock;
-use super::words::{LONGEST, is_of_name};
+use super::words::{LONGEST, is_of_name, is_space, may_be_space};
 use crate::classify::value::is_plain;
 
 const QUOTES: [char; 3] = ['"', '\'', '`'];
@@ -81,7 +81,7 @@ impl<'a> Assignment<'a> {
         let (inner, after) = match line.chars().next().filter(|first| QUOTES.contains(first)) {
             // Some readers take a value from the next line: in quotes, and any after a colon.
             None if line.is_empty() => {
-                let below = self.rest.trim_start();
+                let below = self.rest.trim_start_matches(may_be_space);
                 let is_taken = below.starts_with(QUOTES) || self.separator == ':' && !below.is_empty();
                 return (!is_taken).then_some("");
             }
@@ -103,7 +103,7 @@ impl<'a> Assignment<'a> {
             letter.is_control() || QUOTES.contains(&letter) || matches!(letter, '\\' | '$' | '#')
         };
         let is_over = after.trim_start().is_empty()
-            || after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
+            || after.starts_with(is_space) && after.trim_start().starts_with('#');
         (is_over && !inner.contains(is_odd)).then_some(inner)
     }
 
@@ -117,7 +117,7 @@ impl<'a> Assignment<'a> {
 
     /// Returns the value with its quotes, as far as any reader takes it; `None` if it is too long to tell.
     pub(super) fn written(&self) -> Option<&'a str> {
-        let below = self.rest.trim_start();
+        let below = self.rest.trim_start_matches(may_be_space);
         let is_below = below.starts_with(QUOTES) || self.separator == ':';
         let text = if is_below { below } else { self.rest };
         // Readers differ about a backslash in single quotes.
@@ -141,10 +141,6 @@ impl<'a> Assignment<'a> {
         let is_last = self.rest.len() <= LONGEST_CLEAR;
         Some(self.rest[..end.or_else(|| is_last.then_some(self.rest.len()))?].trim())
     }
-}
-
-fn is_space(letter: char) -> bool {
-    matches!(letter, ' ' | '\t')
 }
 
 /// Returns whether a word of a comment can be neither an option nor a path or an address.
@@ -179,6 +175,11 @@ fn end_of_value(text: &str, escapes: Escapes) -> Option<usize> {
     Some(text.len())
 }
 
+/// Returns whether a line is a comment, if it begins outside of quotes.
+fn is_comment(line: &str) -> bool {
+    line.trim_start_matches(is_space).starts_with('#')
+}
+
 /// Finds what a file does, for any of its readers.
 pub(super) fn statements(text: &str) -> Statements<'_> {
     let mut reader = Reader {
@@ -195,7 +196,6 @@ pub(super) fn statements(text: &str) -> Statements<'_> {
     }
     let Statements { assignments, mut commands } = reader.found;
     let parts = PartsOfCommands::of(text, &assignments);
-    let is_comment = |line: &str| line.trim_start().starts_with('#');
     commands.extend(text.split('\n').filter(|line| !is_comment(line) && parts.make_command(line)));
     Statements { assignments, commands }
 }
@@ -223,8 +223,7 @@ impl<'a> PartsOfCommands<'a> {
                 parts.whole.insert(one.name);
                 continue;
             };
-            let is_around =
-                |letter: char| letter.is_whitespace() || letter == '\\' || QUOTES.contains(&letter);
+            let is_around = |letter: char| may_be_space(letter) || letter == '\\' || QUOTES.contains(&letter);
             let inner = written.trim_matches(is_around);
             let quoted = written.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(written);
             if inner.contains("$(") || inner.contains("$\\") || quoted.contains('`') {
@@ -269,7 +268,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn line(&mut self, start: usize, line: &'a str) {
-        let is_comment = line.trim_start().starts_with('#');
+        let is_comment = is_comment(line);
         let is_over = start >= self.open_until && self.shell.is_surely_outside();
         if varlock::runs_or_loads(line) {
             self.found.commands.push(line);
@@ -303,12 +302,9 @@ impl<'a> Reader<'a> {
 
     /// Notes an assignment, if one begins here.
     fn assignment(&mut self, at: usize, beginning: &'a str, separator: Separator) {
-        let is_blank =
-            |letter: char| letter.is_whitespace() || "\"'`\u{feff}\u{180e}\u{200b}".contains(letter);
+        let is_blank = |letter: char| may_be_space(letter) || QUOTES.contains(&letter);
         let mut word = beginning.trim_start_matches(is_blank);
-        if let Some(exported) =
-            word.strip_prefix("export").filter(|rest| rest.starts_with(char::is_whitespace))
-        {
+        if let Some(exported) = word.strip_prefix("export").filter(|rest| rest.starts_with(may_be_space)) {
             word = exported.trim_start_matches(is_blank);
         }
         // Some readers know names of other letters too, and go on behind their values.
@@ -345,7 +341,7 @@ impl<'a> Reader<'a> {
 
     /// Notes how far a value in quotes goes, if it is in some.
     fn follow(&mut self, rest: &str) {
-        let inner = rest.trim_start();
+        let inner = rest.trim_start_matches(may_be_space);
         let Some(quote) = inner.chars().next().filter(|first| QUOTES.contains(first)) else { return };
         let start = self.text.len() - inner.len() + 1;
         let mut is_escaped = false;
@@ -376,7 +372,7 @@ fn is_quoted(line: &str) -> bool {
     // To some readers, a colon ends a name.
     let Some((name, value)) = line.split_once(['=', ':']) else { return false };
     let value = value.trim();
-    let is_name = name.chars().all(|letter| is_of_name(letter) || letter.is_whitespace());
+    let is_name = name.chars().all(|letter| is_of_name(letter) || is_space(letter));
     let is_text =
         value.starts_with('\'') && value.len() > 1 && value[1..].find('\'') == Some(value.len() - 2);
     // Some readers take a backtick for a quote, and a shell runs what is in it.
