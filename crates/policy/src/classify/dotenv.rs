@@ -15,7 +15,7 @@ mod varlock;
 mod words;
 
 pub(super) use self::names::is_unloaded;
-use self::text::{Assignment, Commands, Reading, name_in, readings, statements};
+use self::text::{Assignment, Commands, Ends, Reading, name_in, readings, statements};
 use self::words::may_be_space;
 
 /// How much of a name is shown.
@@ -98,7 +98,7 @@ fn has_space_apart(line: &str) -> bool {
     false
 }
 
-fn parts_of(Reading { text, commands }: &Reading) -> Vec<(String, Vec<u8>)> {
+fn parts_of(Reading { text, ends, commands }: &Reading) -> Vec<(String, Vec<u8>)> {
     let found = statements(text);
     let mut by_name: BTreeMap<&str, Vec<Assignment<'_>>> = BTreeMap::new();
     for one in &found.assignments {
@@ -106,8 +106,10 @@ fn parts_of(Reading { text, commands }: &Reading) -> Vec<(String, Vec<u8>)> {
     }
     let kinds: BTreeMap<&str, VariableKind> =
         by_name.keys().filter_map(|name| Some((*name, kind(&name.to_ascii_uppercase())?))).collect();
-    let matters =
-        found.assignments.iter().filter(|one| kinds.get(one.name).is_some_and(|kind| matters(one, *kind)));
+    let matters = found
+        .assignments
+        .iter()
+        .filter(|one| kinds.get(one.name).is_some_and(|kind| matters(one, *kind, *ends)));
     let matters = matters.map(|one| (one.name, one.written()));
     // A shell that reads the file runs these.
     let found_commands = found.commands.iter().filter(|_| *commands == Commands::Found);
@@ -128,9 +130,11 @@ fn parts_of(Reading { text, commands }: &Reading) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Returns whether the value of a variable of this kind may run something, or say where something goes.
-fn matters(one: &Assignment<'_>, kind: VariableKind) -> bool {
+fn matters(one: &Assignment<'_>, kind: VariableKind, ends: Ends) -> bool {
     let value = if kind.is_of_lines() { one.written() } else { one.value() };
-    value.is_none_or(|value| !value.is_empty() && !value::is_harmless(kind, value))
+    // A carriage return is the name of a file, too.
+    let is_nothing = |value: &str| value.is_empty() && !(ends == Ends::Returns && kind.may_be_of_file());
+    value.is_none_or(|value| !is_nothing(value) && !value::is_harmless(kind, value))
         || kind != VariableKind::Key
             && one.with_comment().is_some_and(|value| !value::is_harmless(kind, value))
 }

@@ -50,6 +50,11 @@ pub(crate) enum VariableKind {
 }
 
 impl VariableKind {
+    /// Returns whether a value of one letter may be the name of a file that a program loads.
+    pub(crate) fn may_be_of_file(self) -> bool {
+        matches!(self, Self::Runs | Self::Setting | Self::EnvironmentName | Self::TemporaryFiles)
+    }
+
     /// Returns whether a value of this kind may go on over lines, because what it may not have counts wherever it is in it.
     pub(crate) fn is_of_lines(self) -> bool {
         matches!(self, Self::Prompt | Self::Braces)

@@ -315,6 +315,33 @@ fn a_name_is_found_wherever_some_reader_takes_it_for_one() {
 }
 
 #[test]
+fn an_empty_value_is_one_only_if_no_reader_takes_what_is_below() {
+    for below in [
+        " \n--require=./evil.js", "\t\n--require=./evil.js", " \n\nA=1", " \r\nA=1", "\n--require=./evil.js",
+        "\n'--require=./evil.js'", "\n\n\"\n--require=./evil.js\"", "\u{20}\n \u{20}--require", "\t", "\t\n",
+        "\t# why", "\n=x",
+    ] {
+        assert_eq!(names(&format!("NODE_OPTIONS={below}")), ["NODE_OPTIONS"], "{below:?}");
+        assert_eq!(names(&format!("export EDITOR ={below}")), ["EDITOR"], "{below:?}");
+    }
+    assert_eq!(names("NODE_OPTIONS:\n--require=./evil.js"), ["NODE_OPTIONS"]);
+    for below in [
+        "", " ", "\n", "\nA=1\n", "\n\nA=1\n", "\n  A=1\n", "\n_A=1\n", "\nexport A=1\n", "\n# why\n",
+        " \n# why", " \n\n", "\r\nA=1\r\n", "\n\n\n# why\n",
+    ] {
+        assert_eq!(names(&format!("NODE_OPTIONS={below}")), [""; 0], "{below:?}");
+    }
+    assert_eq!(names("EMAIL_HOST=   \nEMAIL_PORT=   \nOPENAI_API_KEY= \nA=1\n"), [""; 0]);
+    // To a shell, the carriage return is the name of a file.
+    for name in ["BASH_ENV", "PYTHONPATH", "ENV", "PIP_CONFIG_FILE", "TMPDIR"] {
+        assert_eq!(names(&format!("A=1\r\n{name}=\r\n")), [name]);
+        assert_eq!(names(&format!("{name}=\"\"\r\n")), [name]);
+        assert_eq!(names(&format!("A=1\n{name}=\n")), [""; 0]);
+    }
+    assert_eq!(names("OPENAI_BASE_URL=\r\nHTTP_PROXY=\r\nEDITOR=vim\r\nAPP_ENV=\r\n"), [""; 0]);
+}
+
+#[test]
 fn a_value_is_harmless_only_if_every_reader_takes_the_same() {
     for text in [
         "NODE_OPTIONS=--require ./evil.js",
@@ -664,6 +691,8 @@ fn a_change_on_any_line_of_a_value_is_news() {
         ("NODE_OPTIONS=a\"\n./a.js\"\n", "NODE_OPTIONS=a\"\n./evil.js\"\n"),
         ("LD_PRELOAD=\n\"./a.so\"\n", "LD_PRELOAD=\n\"./evil.so\"\n"),
         ("A=`\n./a\n`\n", "A=`\n./evil\n`\n"),
+        ("NODE_OPTIONS= \n--a\n", "NODE_OPTIONS= \n--require=./evil.js\n"),
+        ("NODE_OPTIONS=\t\n\nA=1\n", "NODE_OPTIONS=\t\n\nA=2\n"),
     ] {
         assert!(has_news(before, now), "{before}");
         assert!(!has_news(before, before), "{before}");

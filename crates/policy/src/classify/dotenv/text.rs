@@ -41,7 +41,16 @@ pub(super) struct Statements<'a> {
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) text: String,
+    pub(super) ends: Ends,
     pub(super) commands: Commands,
+}
+
+/// How the lines of a file end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Ends {
+    Newlines,
+    /// Some with a carriage return, too, which a shell takes for the end of a value.
+    Returns,
 }
 
 /// Whether commands are looked for in a reading.
@@ -56,7 +65,9 @@ pub(super) enum Commands {
 /// letter to shells.
 pub(super) fn readings(content: &[u8]) -> Vec<Reading> {
     const JOIN: &str = "\\\n";
-    let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
+    let content = String::from_utf8_lossy(content);
+    let ends = if content.contains("\r\n") { Ends::Returns } else { Ends::Newlines };
+    let text = content.replace("\r\n", "\n");
     let mut texts = if text.contains('\r') {
         vec![text.replace('\r', "\n"), text.replace('\r', ""), text.replace('\r', "\u{fffd}")]
     } else {
@@ -69,7 +80,7 @@ pub(super) fn readings(content: &[u8]) -> Vec<Reading> {
     // Some readers drop a backslash in a name.
     let bare: Vec<_> = texts.iter().filter(|text| text.contains('\\')).collect();
     let bare: Vec<_> = bare.into_iter().map(|text| text.replace('\\', "")).collect();
-    let reading = |commands| move |text| Reading { text, commands };
+    let reading = |commands| move |text| Reading { text, ends, commands };
     let all = texts.into_iter().map(reading(Commands::Found));
     all.chain(bare.into_iter().map(reading(Commands::Ignored))).collect()
 }
@@ -79,16 +90,15 @@ impl<'a> Assignment<'a> {
     pub(super) fn value(&self) -> Option<&'a str> {
         let line = self.first_line()?;
         let (inner, after) = match line.chars().next().filter(|first| QUOTES.contains(first)) {
-            // Some readers take a value from the next line: in quotes, and any after a colon.
-            None if line.is_empty() => {
-                let below = self.rest.trim_start_matches(may_be_space);
-                let is_taken = below.starts_with(QUOTES) || self.separator == ':' && !below.is_empty();
-                return (!is_taken).then_some("");
-            }
+            None if line.is_empty() => return self.is_surely_empty().then_some(""),
             None => {
                 let comment = line.find(" #").or_else(|| line.find("\t#"));
                 let (value, after) = line.split_at(comment.unwrap_or(line.len()));
-                (value.trim_end(), after)
+                // To some readers, the TAB is the value.
+                if value.is_empty() && after.starts_with('\t') {
+                    return None;
+                }
+                (value.trim_end_matches(' '), after)
             }
             Some(quote) => {
                 let inner = &line[1..];
@@ -117,14 +127,26 @@ impl<'a> Assignment<'a> {
 
     /// Returns the value with its quotes, as far as any reader takes it; `None` if it is too long to tell.
     pub(super) fn written(&self) -> Option<&'a str> {
-        let below = self.rest.trim_start_matches(may_be_space);
-        let is_below = below.starts_with(QUOTES) || self.separator == ':';
-        let text = if is_below { below } else { self.rest };
+        let text =
+            if self.is_surely_empty() { self.rest } else { self.rest.trim_start_matches(may_be_space) };
         // Readers differ about a backslash in single quotes.
         let ends =
             [Escapes::Everywhere, Escapes::NotInSingleQuotes].map(|escapes| end_of_value(text, escapes));
         let end = ends.into_iter().try_fold(0, |longest, end| Some(longest.max(end?)))?;
         Some(text[..end].trim())
+    }
+
+    /// Returns whether there is no value for any reader, whatever is below: some take one from there that is in quotes, any after a colon,
+    /// and any if white space follows the separator (`parseEnv` of Node.js).
+    fn is_surely_empty(&self) -> bool {
+        let below = self.rest.trim_start_matches(may_be_space);
+        let behind = self.rest.trim_start_matches(' ');
+        let has_blanks_alone = behind.is_empty() || behind.starts_with('\n');
+        match below.chars().next() {
+            None => has_blanks_alone,
+            Some('#') => has_blanks_alone && self.separator == '=',
+            Some(next) => self.rest.starts_with('\n') && self.separator == '=' && begins_name(next),
+        }
     }
 
     /// Returns the names that a value refers to.
@@ -135,12 +157,16 @@ impl<'a> Assignment<'a> {
         })
     }
 
-    /// Returns the rest of its line; `None` if that is long.
+    /// Returns the rest of its line without the blanks around it; `None` if that is long. To some readers, a TAB belongs to the value.
     fn first_line(&self) -> Option<&'a str> {
         let end = self.rest.bytes().take(LONGEST_CLEAR).position(|byte| byte == b'\n');
         let is_last = self.rest.len() <= LONGEST_CLEAR;
-        Some(self.rest[..end.or_else(|| is_last.then_some(self.rest.len()))?].trim())
+        Some(self.rest[..end.or_else(|| is_last.then_some(self.rest.len()))?].trim_matches(' '))
     }
+}
+
+fn begins_name(letter: char) -> bool {
+    letter.is_ascii_alphabetic() || letter == '_'
 }
 
 /// Returns whether a word of a comment can be neither an option nor a path or an address.
