@@ -603,6 +603,12 @@ fn what_a_shell_would_run_is_found() {
         ("cat <<E\nB='$(id)'\nE", "B"),
         ("B=`make`", "B"),
         ("A=\\\"<(touch x)", "A"),
+        // Quotes and comments within braces.
+        ("A=\"${X:-\" # \"\nB='}\" $(id) #'", "B"),
+        ("A=\"${X:-'}\"\nB='}\" $(id) #'", "B"),
+        ("A=${X:- # '}\nB='} $(id) #'", "B"),
+        ("A=${X:-\n# '}\nB='} $(id) #'", "B"),
+        ("A=${X:-\"}\" # '}\nB='} $(id) #'", "B"),
         ("A='\"'<(touch x)", "A"),
         ("A='\n\"'<(touch x)", "$(…)"),
         ("A=$'\\'\"'<(touch x)", "A"),
@@ -636,6 +642,7 @@ fn what_a_shell_would_run_is_found() {
         "# @type=enum(a, b)\n# run exec(2)\n# @generateTypes(lang=ts, path=env.d.ts)\nA=mysql_exec(x)\nPHONE=(+1) 555\nURL=https://x.example/?filter[status]=open\nDESC=\"it's <(x)\"\n",
         "A=\"x\ny\"\nexport B='$(not run) `nor this`'\nC: '$(nor this)'\n",
         "A='x\ny'\nB='$(not run)'\n# it's\nC='$(not run)'\n",
+        "A=${X:-\"y\"}${Z#z}\nB=\"${X:-y} # ${Y:-${Z}}\"\nC='$(not run)'\n",
     ] {
         assert_eq!(names(text), [""; 0], "{text:?}");
     }

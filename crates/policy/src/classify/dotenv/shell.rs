@@ -13,6 +13,10 @@ pub(super) struct Shell {
     last: char,
     /// Where the line begins in which a backtick has opened a command.
     backtick: Option<usize>,
+    /// How many `${` have no `}` yet.
+    braces: usize,
+    /// How many of these are around the quotes.
+    braces_around: usize,
     /// Whether shells differ about where the quotes end from here on.
     is_unclear: bool,
 }
@@ -25,6 +29,8 @@ impl Default for Shell {
             is_in_comment: false,
             last: '\n',
             backtick: None,
+            braces: 0,
+            braces_around: 0,
             is_unclear: false,
         }
     }
@@ -38,11 +44,12 @@ impl Shell {
         }
         self.is_in_comment = false;
         self.is_escaped = false;
+        self.is_unclear |= self.braces > 0;
     }
 
     /// Returns whether every shell is outside of quotes here.
     pub(super) fn is_surely_outside(&self) -> bool {
-        self.quote.is_none() && !self.is_unclear
+        self.quote.is_none() && self.braces == 0 && !self.is_unclear
     }
 
     /// Returns whether a word may begin here that the shell does not read as text.
@@ -56,6 +63,9 @@ impl Shell {
         if self.is_in_comment {
             return None;
         }
+        // In braces that are in quotes, others are text, or not.
+        let is_in_both = self.quote == Some('"') && self.braces > self.braces_around;
+        self.is_unclear |= is_in_both && matches!(letter, '"' | '\'');
         let mut begun = None;
         match (self.quote, letter) {
             _ if self.is_escaped => self.is_escaped = false,
@@ -70,11 +80,15 @@ impl Shell {
                 // `$'…'` has backslashes in some shells alone.
                 self.is_unclear |= letter == '\'' && self.last == '$';
                 self.quote = Some(letter);
+                self.braces_around = self.braces;
             }
-            // In what `<<` begins, a quote is text.
-            (None, '<') => self.is_unclear |= self.last == '<',
+            (_, '{') if self.last == '$' => self.braces += 1,
+            (quote, '}') if quote.is_none() || is_in_both => self.braces = self.braces.saturating_sub(1),
+            // In what `<<` begins, a quote is text, and in what `((` begins, or in braces, there is no comment.
+            (None, '<' | '(') => self.is_unclear |= self.last == letter,
             (None, '#') if is_space(self.last) || "\n;&|()".contains(self.last) => {
-                self.is_in_comment = true;
+                self.is_unclear |= self.braces > 0;
+                self.is_in_comment = self.braces == 0;
             }
             _ => {}
         }
