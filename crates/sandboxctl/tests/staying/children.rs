@@ -234,7 +234,10 @@ def ask(request, s=None):
     return s
 def answer(s):
     line = b''
-    while not line.endswith(b'\\n'): line += s.recv(1 << 16)
+    while not line.endswith(b'\\n'):
+        part = s.recv(1 << 16)
+        assert part, 'the connection was closed'
+        line += part
     return json.loads(line)
 long, short = {:?}, {:?}
 s = ask(long)
