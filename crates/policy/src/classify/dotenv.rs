@@ -7,6 +7,7 @@ use super::value::is_unclear;
 use crate::protect::table::content::FileFormat;
 use crate::variables::{VariableKind, kind};
 
+mod mentions;
 mod names;
 mod shell;
 mod text;
@@ -98,7 +99,7 @@ fn has_space_apart(line: &str) -> bool {
     false
 }
 
-fn parts_of(Reading { text, ends, commands }: &Reading) -> Vec<(String, Vec<u8>)> {
+fn parts_of(Reading { text, ends, commands: commands_are }: &Reading) -> Vec<(String, Vec<u8>)> {
     let found = statements(text);
     let mut by_name: BTreeMap<&str, Vec<Assignment<'_>>> = BTreeMap::new();
     for one in &found.assignments {
@@ -112,12 +113,14 @@ fn parts_of(Reading { text, ends, commands }: &Reading) -> Vec<(String, Vec<u8>)
         .filter(|one| kinds.get(one.name).is_some_and(|kind| matters(one, *kind, *ends)));
     let matters = matters.map(|one| (one.name, one.written()));
     // A shell that reads the file runs these.
-    let found_commands = found.commands.iter().filter(|_| *commands == Commands::Found);
+    let found_commands = found.commands.iter().filter(|_| *commands_are == Commands::Found);
     let commands = found_commands.map(|line| (name_in(line).unwrap_or("$(…)"), Some(line.trim())));
+    let found_mentions = found.mentions.iter().filter(|_| *commands_are == Commands::Found);
+    let mentions = found_mentions.map(|(name, line)| (name.as_str(), Some(line.trim())));
     let mut parts = Vec::new();
     let mut seen = BTreeSet::new();
     let mut unclear = None;
-    for (at, (name, written)) in matters.chain(commands).take(MOST + 1).enumerate() {
+    for (at, (name, written)) in matters.chain(commands).chain(mentions).take(MOST + 1).enumerate() {
         match written.filter(|_| at < MOST).and_then(|written| with_references(name, written, &by_name)) {
             Some(part) if seen.insert(part.clone()) => parts.push((shown(name), part.into_bytes())),
             Some(_) => {}

@@ -49,7 +49,7 @@ impl Shell {
 
     /// Returns whether every shell is outside of quotes here.
     pub(super) fn is_surely_outside(&self) -> bool {
-        self.quote.is_none() && self.braces == 0 && !self.is_unclear
+        self.quote.is_none() && self.braces == 0 && self.backtick.is_none() && !self.is_unclear
     }
 
     /// Returns whether a word may begin here that the shell does not read as text.

@@ -3,13 +3,13 @@
 //! Readers differ about quotes, line ends, comments and what stands between a name and its value. What one of them takes for an assignment
 //! is one, and a value that they take differently is not clear.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::shell::{
     SUBSTITUTED, Shell, behind_reference, has_command, is_array_that_runs, is_obeyed, is_substituted,
 };
-use super::varlock;
 use super::words::{LONGEST, is_of_name, is_space, may_be_space};
+use super::{mentions, varlock};
 use crate::classify::value::is_plain;
 
 const QUOTES: [char; 3] = ['"', '\'', '`'];
@@ -35,6 +35,8 @@ pub(super) struct Statements<'a> {
     pub(super) assignments: Vec<Assignment<'a>>,
     /// Lines in which a shell would run a command, with those in which it began.
     pub(super) commands: Vec<&'a str>,
+    /// Lines that may set a listed variable where no assignment was found, with its name.
+    pub(super) mentions: Vec<(String, &'a str)>,
 }
 
 /// A text as some of its readers see it.
@@ -115,6 +117,12 @@ impl<'a> Assignment<'a> {
         let is_over = after.trim_start().is_empty()
             || after.starts_with(is_space) && after.trim_start().starts_with('#');
         (is_over && !inner.contains(is_odd)).then_some(inner)
+    }
+
+    /// Returns whether a line begins with it in the form that all readers know.
+    fn begins(&self, line: &str) -> bool {
+        let text = line.strip_prefix("export ").unwrap_or(line);
+        text.strip_prefix(self.name).is_some_and(|rest| rest.starts_with('='))
     }
 
     /// Returns the value with the comment behind it, which belongs to it for readers that know no comments there. Of plain words there is
@@ -220,10 +228,10 @@ pub(super) fn statements(text: &str) -> Statements<'_> {
         reader.line(start, line);
         start += line.len() + 1;
     }
-    let Statements { assignments, mut commands } = reader.found;
+    let Statements { assignments, mut commands, mentions } = reader.found;
     let parts = PartsOfCommands::of(text, &assignments);
     commands.extend(text.split('\n').filter(|line| !is_comment(line) && parts.make_command(line)));
-    Statements { assignments, commands }
+    Statements { assignments, commands, mentions }
 }
 
 /// Variables that make a command for a reader that looks for one when it has put in what a value refers to.
@@ -297,18 +305,19 @@ impl<'a> Reader<'a> {
         let is_comment = is_comment(line);
         let is_over = start >= self.open_until && self.shell.is_surely_outside();
         if varlock::runs_or_loads(line) {
-            self.found.commands.push(line);
+            self.runs(line);
         }
         if is_comment && is_over {
             return self.shell.begin_line();
         }
+        let before = self.found.assignments.len();
         if !is_comment {
             self.assignment(start, line, Separator::Any);
         }
         let has_substitution = SUBSTITUTED.iter().any(|form| line.contains(form));
         let runs = has_command(line) || has_substitution && (!is_over || is_substituted(line));
         if runs && !(is_over && is_quoted(line)) {
-            self.found.commands.push(line);
+            self.runs(line);
         }
         // Each word to which a shell, or a reader that goes on after a value in quotes, comes outside of quotes.
         self.shell.begin_line();
@@ -321,8 +330,27 @@ impl<'a> Reader<'a> {
                 self.assignment(start + at, &line[at..], Separator::Any);
             }
             if let Some(begun) = self.shell.take(start, letter) {
-                self.found.commands.push(&self.text[begun..start + line.len()]);
+                self.runs(&self.text[begun..start + line.len()]);
             }
+        }
+        // What all readers take for one assignment has no other in it.
+        let of_line = self.found.assignments[before..].first();
+        let is_clear = is_over && of_line.is_some_and(|one| one.begins(line) && one.value().is_some());
+        if !(is_clear || is_over && is_quoted(line)) {
+            // One may be found twice.
+            let found: BTreeMap<_, _> =
+                self.found.assignments[before..].iter().map(|one| (one.name.as_ptr(), one.name)).collect();
+            let found: Vec<&str> = found.into_values().collect();
+            self.found.mentions.extend(mentions::beyond(line, &found).map(|name| (name, line)));
+        }
+    }
+
+    /// Notes what would run a command, once for a line: one may do so a great many times.
+    fn runs(&mut self, text: &'a str) {
+        let is_of_same =
+            |last: &&str| last.as_bytes().as_ptr_range().end == text.as_bytes().as_ptr_range().end;
+        if !self.found.commands.last().is_some_and(is_of_same) {
+            self.found.commands.push(text);
         }
     }
 
@@ -356,10 +384,10 @@ impl<'a> Reader<'a> {
         let rest = &value[1..];
         // dotenvx runs commands in what it has decrypted. Whoever reads the file has the key to encrypt with.
         if rest.trim_start_matches(is_blank).starts_with("encrypted:") {
-            self.found.commands.push(word.lines().next().unwrap_or_default());
+            self.runs(word.lines().next().unwrap_or_default());
         }
         if is_array_that_runs(rest) || rest.starts_with('(') && is_obeyed(name) {
-            self.found.commands.push(word.lines().next().unwrap_or_default());
+            self.runs(word.lines().next().unwrap_or_default());
         }
         self.found.assignments.push(Assignment { name, rest, separator });
         self.follow(rest);
