@@ -504,17 +504,14 @@ fn what_a_configuration_in_the_place_of_another_sets_changes_or_lacks_is_seen() 
     for (old, new, settings) in [
         // What git and editors write by themselves.
         ("", "", &[][..]),
-        ("", "[remote \"p\"]\nurl = https://b/x\npush = :\nfetch = +refs/heads/*:refs/remotes/p/*\n", &[]),
         ("", "[branch \"b\"]\nremote = o\nrebase = true\n[extensions]\nworktreeConfig = true\n", &[]),
-        ("[branch \"main\"]\nremote = o\n", "[branch \"renamed\"]\nremote = o\n", &[]),
         ("", "[branch \"c\"]\nremote = .\nmerge = refs/heads/b\nvscode-merge-base = origin/main\n", &[]),
         ("[lfs]\n", "[lfs \"https://lfs/\"]\naccess = basic\n[lfs]\nrepositoryformatversion = 0\n", &[]),
         ("required\n", "required = true\n", &[]),
         // Where something goes.
-        ("", "[remote \"p\"]\nurl = https://b/x\n[branch \"b\"]\nremote = p\n", &["branch.b.remote"]),
-        ("", "[remote \"p\"]\nfetch = +refs/heads/*:refs/heads/*\n", &["remote.p.fetch"]),
-        ("", "[remote \"backup\"]\nurl = https://b/x\n", &["remote.backup.url"]),
-        ("", "[remote \"grouped\"]\nurl = https://b/x\n", &["remote.grouped.url"]),
+        ("", "[remote \"p\"]\nurl = https://b/x\n", &["remote.p.url"]),
+        ("", "[branch \"b\"]\nremote = p\n", &["branch.b.remote"]),
+        ("[branch \"main\"]\nremote = o\n", "[branch \"renamed\"]\nremote = o\n", &["branch.main.remote"]),
         ("pushRemote = kept\n", "", &["branch.c.pushremote"]),
         ("", "[remote \"o\"]\npushurl = https://b/x\n", &["remote.o.pushurl"]),
         ("url = https://a/x\n", "url = https://b/x\n", &["remote.o.url"]),

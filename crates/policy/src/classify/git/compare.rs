@@ -15,7 +15,7 @@ type Name<'e> = (&'e str, Option<&'e OsStr>, &'e str);
 /// Keys of a branch that git reads; editors keep keys of their own there (`vscode-merge-base`).
 const OF_BRANCH: [&str; 6] = ["description", "merge", "mergeoptions", "pushremote", "rebase", "remote"];
 
-/// Those that git writes when a branch is made or pushed for the first time, and removes with the branch, see git-branch(1).
+/// Those that git writes when a branch is made or pushed for the first time, see git-branch(1).
 const FROM_GIT: [&str; 4] = ["description", "merge", "rebase", "remote"];
 
 /// Sections and keys that programs write by themselves: git-lfs when it is called, and `git gui` when it ends.
@@ -27,10 +27,11 @@ const ROUTINE: [(&str, &str); 5] = [
     ("lfs", "repositoryformatversion"),
 ];
 
-/// Sections that say what runs, what is checked, and where something goes: they are named first.
-const FIRST: [&str; 15] = [
-    "branch", "commit", "core", "credential", "fetch", "filter", "http", "include", "includeif", "lfs",
-    "push", "remote", "submodule", "transfer", "url",
+/// Sections that say what runs, what is checked, and where something goes: they are named first, and those of branches, of which there may be
+/// many, next.
+const FIRST: [&str; 14] = [
+    "commit", "core", "credential", "fetch", "filter", "http", "include", "includeif", "lfs", "push",
+    "remote", "submodule", "transfer", "url",
 ];
 
 /// Returns the settings that a configuration has set, taken away, changed or overridden, compared with another one. There are none if one
@@ -42,13 +43,12 @@ pub(in crate::classify) fn changed(before: &[u8], now: &[u8]) -> Vec<String> {
         (Some(known), Some(held)) => {
             known.iter().map(|one| one.value()).eq(held.iter().map(|one| one.value()))
         }
-        (None, Some(held)) => held.iter().all(|one| is_of_new(one, &before)),
-        (Some(_), None) => is_of_removed_branch(name, &now),
-        (None, None) => true,
+        (None, Some(held)) => held.iter().all(|one| is_of_git(one, &before)),
+        _ => false,
     };
     let names: BTreeSet<_> = known.keys().chain(held.keys()).collect();
     let mut changed: Vec<_> = names.into_iter().filter(|name| !is_same(name)).collect();
-    changed.sort_by_key(|(section, _, _)| !FIRST.contains(section));
+    changed.sort_by_key(|(section, _, _)| (!FIRST.contains(section), *section != "branch"));
     let entries = changed.into_iter().filter_map(|name| held.get(name).or_else(|| known.get(name))?.first());
     let names: Vec<String> = entries.map(|entry| entry.name()).collect();
     if names.is_empty() { moved(&before, &now).into_iter().collect() } else { names }
@@ -77,49 +77,15 @@ fn of<'e>(section: &str, entry: &'e ConfigEntry) -> Option<&'e OsStr> {
     entry.subsection.as_deref().filter(|_| entry.section == section)
 }
 
-/// Returns whether a new entry leads nowhere that nobody asks for: one of a remote that was not there, or that takes a branch from a remote
-/// that was, or by which git reads the configuration of a work tree.
-fn is_of_new(entry: &ConfigEntry, before: &[ConfigEntry]) -> bool {
-    let was_there = |remote: &OsStr| before.iter().any(|entry| of("remote", entry) == Some(remote));
-    if let Some(remote) = of("remote", entry) {
-        let fetches_elsewhere = entry.key == "fetch" && !is_fetched_into_own(remote, entry.value());
-        return !was_there(remote) && !is_named(remote, before) && !fetches_elsewhere;
-    }
+/// Returns whether a new entry is what git writes for a branch, which takes from a remote that was there, or has git read the configuration of a
+/// work tree.
+fn is_of_git(entry: &ConfigEntry, before: &[ConfigEntry]) -> bool {
     if of("branch", entry).is_some() {
+        let was_there = |remote: &OsStr| before.iter().any(|entry| of("remote", entry) == Some(remote));
         let leads_to_new = entry.key == "remote" && entry.value() != "." && !was_there(entry.value());
         return FROM_GIT.contains(&entry.key.as_str()) && !leads_to_new;
     }
     entry.is("extensions", "worktreeconfig") && values::is_true(entry.value())
-}
-
-/// Returns whether settings name a remote: then it is used without being named.
-fn is_named(remote: &OsStr, entries: &[ConfigEntry]) -> bool {
-    entries.iter().any(|entry| match (entry.section.as_str(), entry.key.as_str()) {
-        ("remote", "pushdefault") | ("branch", "remote" | "pushremote") | ("checkout", "defaultremote") => {
-            entry.value() == remote
-        }
-        // Groups of remotes.
-        ("remotes", _) => {
-            let (group, remote) = (entry.value().to_string_lossy(), remote.to_string_lossy());
-            group.split_whitespace().any(|one| one == remote)
-        }
-        _ => false,
-    })
-}
-
-/// Returns whether a refspec of a remote writes to the references that are kept for it alone, or to none.
-fn is_fetched_into_own(remote: &OsStr, refspec: &OsStr) -> bool {
-    let (refspec, remote) = (refspec.to_string_lossy(), remote.to_string_lossy());
-    let own = format!("refs/remotes/{remote}/");
-    refspec.split_once(':').is_none_or(|(_, to)| to.starts_with(&own))
-}
-
-/// Returns whether a setting that is gone went with its branch. Where a push went is another matter.
-fn is_of_removed_branch((section, subsection, key): &Name<'_>, now: &[ConfigEntry]) -> bool {
-    *section == "branch"
-        && subsection.is_some()
-        && FROM_GIT.contains(key)
-        && now.iter().all(|entry| of("branch", entry) != *subsection)
 }
 
 /// Returns the first setting that is at another place among those that were there: what comes later may override it.
