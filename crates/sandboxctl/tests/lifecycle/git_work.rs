@@ -106,6 +106,8 @@ const TRACKED: &str = r"
 git init -q -b main . && git config user.name a && git config user.email a@example.org
 mkdir -p a/b new vendor && echo 1 > a/b/file && mkdir -p a/was/.git && echo 1 > a/was/file && echo 1 > new/file && cp -r new vendor/copied
 git add a/b && git commit -q -m 1 && git ls-files -s a/b | sed s:a/b/:a/was/: | git update-index --index-info
+mkdir -p deep/1/2/3/4/5 && git init -q -b main deep/1/2/3/4/5
+git ls-files -s a/b | sed s:a/b/:deep/1/2/3/4/5/: | git update-index --index-info
 git commit -q -m was && mkdir plain
 ";
 
@@ -118,6 +120,8 @@ case $2 in
     new) fill ;;
     apart) fill --separate-git-dir=../data ;;
     moved) git init -q ../other && cp -r ../other/.git/. ../plain && mv ../plain .git ;;
+    with-parent) cd .. && mv a old && mv deep/1/2/3/4/5 a && mv old/* a ;;
+    commit) git commit -q --allow-empty -m more ;;
     without-index) fill; rm ../.git/index ;;
     forged-index) fill; echo x > ../.git/index ;;
     work-tree) git worktree add -q ../tree && cd ../tree && git commit -q --allow-empty -m tree ;;
@@ -136,6 +140,7 @@ fn a_new_repository_in_the_place_of_one_that_tracks_the_files_is_quarantined() {
             ("a", "b", "new", true),
             (".", "a", "apart", true),
             (".", "a", "moved", true),
+            (".", "a", "with-parent", true),
             (".", "a", "without-index", true),
             (".", "a", "forged-index", true),
             // There was an empty directory of that name.
@@ -145,6 +150,8 @@ fn a_new_repository_in_the_place_of_one_that_tracks_the_files_is_quarantined() {
             (".", "vendor/copied", "new", false),
             ("new", ".", "new", false),
             (".", "a", "work-tree", false),
+            // It is the owner's, and too deep to be searched at the start.
+            (".", "deep/1/2/3/4/5", "commit", false),
         ] {
             let place = Place::new(caller);
             assert!(place.outside(&["sh", "-ec", TRACKED]).status().unwrap().success());

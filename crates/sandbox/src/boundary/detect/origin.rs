@@ -121,6 +121,11 @@ impl Facts {
         self.kind == FileType::RegularFile
     }
 
+    /// Returns whether it is anything but a directory.
+    pub(crate) fn is_no_directory(&self) -> bool {
+        self.kind != FileType::Directory
+    }
+
     /// Returns whether it was changed, as a directory too: renamed, or anything made in it.
     pub(crate) fn is_changed(&self, start: Time) -> bool {
         self.changed >= start

@@ -12,11 +12,12 @@ use policy::text::escape;
 
 use super::baseline::Baseline;
 use super::finding::{Finding, FindingOrigin};
-use super::origin::Facts;
+use super::origin::{Facts, Touched};
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::path_list::PathList;
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::outside;
+use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
 /// What of the directories in which new repositories are was found, as long as there was time.
@@ -79,7 +80,7 @@ impl Baseline {
         root: BorrowedFd<'_>,
         mounts: &Mounts,
     ) -> BTreeMap<Option<PathBuf>, BTreeSet<PathBuf>> {
-        // A file that leads there, or what each repository has that git makes: an empty directory of that name is none.
+        // A file that leads there, or what git makes in each repository.
         let was_repository = |directory: &Path| {
             let mut signs =
                 [".git", ".git/config", ".git/hooks"].into_iter().map(|sign| directory.join(sign));
@@ -90,12 +91,21 @@ impl Baseline {
             Base::Git(git) if git.ends_with(".git") => git.parent(),
             Base::Git(_) | Base::Led(_) | Base::Passed(_) => None,
         });
+        let is_born = |path: PathBuf| self.touched(root, &path) == Touched::Since;
         let is_new = |directory: &&Path| {
-            let sign = directory.join(".git");
-            // A directory may have been moved there, or have been no repository.
-            let is_changed =
-                Facts::at(root, &sign).is_some_and(|facts| facts.is_changed(self.start_of(&sign)));
-            is_changed && !was_repository(directory)
+            let git = directory.join(".git");
+            let Some(facts) = Facts::at(root, &git) else { return false };
+            // A directory without a `HEAD` is none to git.
+            let is_repository = facts.is_no_directory() || beneath::stat(root, &git.join("HEAD")).is_ok();
+            if !is_repository || was_repository(directory) {
+                return false;
+            }
+            // Where nobody looked at the start, one that is older may be the owner's. Elsewhere one that is older was moved there.
+            if !self.is_whole || mounts.reach.is_beyond(directory) {
+                return is_born(git);
+            }
+            // One of that name was there. It may have been empty, or the settings leave it writable.
+            !self.searched.contains(&Base::Git(git.clone())) || is_born(git.join("objects"))
         };
         let mut new = BTreeMap::<_, BTreeSet<PathBuf>>::new();
         for directory in trees.filter(is_new) {
