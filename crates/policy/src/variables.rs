@@ -40,12 +40,26 @@ pub(crate) fn kind(name: &str) -> Option<VariableKind> {
         return Some(kind);
     }
     match families::kind(name) {
+        families::Membership::Of(VariableKind::Setting) if names_place(name) => {
+            return Some(VariableKind::Runs);
+        }
         families::Membership::Of(kind) => return Some(kind),
         families::Membership::Harmless => return None,
         families::Membership::None => {}
     }
     let (_, kind) = lists::ENDS.iter().find(|(names, _)| ends(names))?;
     Some(*kind)
+}
+
+/// Returns whether a variable is called as those are that name a file or a directory: `1` is one too, in the directory where a program starts.
+fn names_place(name: &str) -> bool {
+    const ENDS: [&str; 24] = [
+        "_BIN", "_CACHE", "_CFG", "_CMD", "_COMMAND", "_CONFIG", "_DIR", "_DIRECTORY", "_DIRS", "_EXE",
+        "_FILE", "_FILES", "_FOLDER", "_HOME", "_INIT", "_LIBRARY", "_PATH", "_PATHS", "_PREFIX", "_PROGRAM",
+        "_ROOT", "_SCRIPT", "_USERCONFIG", "_WRAPPER",
+    ];
+    // `PIP_NO_CACHE_DIR` is a switch.
+    ENDS.iter().any(|end| name.ends_with(end)) && !name.contains("_NO_")
 }
 
 #[cfg(test)]

@@ -429,6 +429,21 @@ fn settings_of_an_agent_that_are_nested_in_names_are_found() {
 }
 
 #[test]
+fn a_number_is_found_where_it_is_the_name_of_a_file_or_a_directory() {
+    for (line, found) in [
+        ("CARGO_HOME=1", &["CARGO_HOME"][..]),
+        ("PIP_CONFIG_FILE=true", &["PIP_CONFIG_FILE"]),
+        ("ANSIBLE_ROLES_PATH=0", &["ANSIBLE_ROLES_PATH"]),
+        ("CARGO_HOME=", &[]),
+        ("PIP_NO_CACHE_DIR=1", &[]),
+        ("PIP_REQUIRE_VIRTUALENV=1", &[]),
+        ("ANSIBLE_HOST_KEY_CHECKING=False", &[]),
+    ] {
+        assert_eq!(names(line), found, "{line}");
+    }
+}
+
+#[test]
 fn a_plain_word_is_found_where_it_is_a_file_or_a_program_that_runs_its_input() {
     for text in [
         "BASH_ENV=evil",
