@@ -107,7 +107,7 @@ fn what_took_the_place_of_a_protected_file_is_distinguished_from_what_was_change
     assert_eq!(origins(), [FindingOrigin::Earlier], "the same file was protected all the time");
     let mut findings = boundary.compare(&baseline);
     assert!(quarantine(boundary.root().enter().unwrap(), &mut findings[0], now()).is_err());
-    replace("[core]\n\tpager = less\n[remote \"o\"]\n\turl = x:y\n");
+    replace("[core]\n\tpager = less\n[branch \"b\"]\n\tmerge = refs/heads/b\n");
     assert_eq!(origins(), [], "the pager was there before");
     for executing in ["[core]\n\tpager = evil\n", "[core]\n\tpager = less\n\tfsmonitor = evil\n"] {
         replace(executing);
