@@ -13,14 +13,17 @@ const DROPPED: [char; 4] = ['"', '\'', '`', '\\'];
 
 /// Returns the first name in a line that is set more often than in the assignments that were found there. `found` has the names of these.
 pub(super) fn beyond(line: &str, found: &[&str]) -> Option<String> {
+    let mut known = BTreeMap::<&str, usize>::new();
+    for name in found {
+        *known.entry(name).or_default() += 1;
+    }
     let bare = line.contains(DROPPED).then(|| line.replace(DROPPED, ""));
     [Some(line), bare.as_deref()].into_iter().flatten().find_map(|text| {
         let mut times = BTreeMap::<&str, usize>::new();
         for name in set(text).filter(|name| is_listed(name)) {
             *times.entry(name).or_default() += 1;
         }
-        let is_beyond =
-            |(name, times): &(&str, usize)| *times > found.iter().filter(|one| *one == name).count();
+        let is_beyond = |(name, times): &(&str, usize)| *times > known.get(name).copied().unwrap_or_default();
         times.into_iter().find(is_beyond).map(|(name, _)| name.to_owned())
     })
 }
