@@ -20,7 +20,7 @@ use crate::boundary::protect::search::outside;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
-/// What of the directories in which new repositories are was found, as long as there was time.
+/// New repositories in the place of others, and whether there was time to look at all.
 pub(crate) struct Replacing {
     pub(crate) findings: Vec<Finding>,
     pub(crate) is_whole: bool,
