@@ -7,6 +7,7 @@ use super::value::is_unclear;
 use crate::protect::table::content::FileFormat;
 use crate::variables::{VariableKind, kind};
 
+mod grammar;
 mod mentions;
 mod names;
 mod shell;
@@ -17,7 +18,7 @@ mod words;
 
 pub(super) use self::names::is_unloaded;
 use self::text::{Assignment, Commands, Ends, Reading, name_in, readings, statements};
-use self::words::may_be_space;
+use self::words::{LONGEST, may_be_space};
 
 /// How much of a name is shown.
 const SHOWN: usize = 100;
@@ -116,7 +117,8 @@ fn parts_of(Reading { text, ends, commands: commands_are }: &Reading) -> Vec<(St
     let found_commands = found.commands.iter().filter(|_| *commands_are == Commands::Found);
     let commands = found_commands.map(|line| (name_in(line).unwrap_or("$(…)"), Some(line.trim())));
     let found_mentions = found.mentions.iter().filter(|_| *commands_are == Commands::Found);
-    let mentions = found_mentions.map(|(name, line)| (name.as_str(), Some(line.trim())));
+    let mentions = found_mentions
+        .map(|(name, reach)| (name.as_str(), Some(reach.trim()).filter(|reach| reach.len() <= LONGEST)));
     let mut parts = Vec::new();
     let mut seen = BTreeSet::new();
     let mut unclear = None;

@@ -2,6 +2,7 @@
 
 mod classify;
 mod dotenv;
+mod dotenv_lines;
 mod env;
 mod examples;
 mod examples_of_linters;

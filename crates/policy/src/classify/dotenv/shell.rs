@@ -192,7 +192,8 @@ fn is_computed(line: &str) -> bool {
     let mut braced = line.match_indices("${").map(|(at, _)| line[at + 2..].trim_start_matches(is_of_name));
     let name = line.trim_start().trim_start_matches("export ").trim_start();
     let after_name = name.trim_start_matches(is_of_name);
-    let (names, _) = line.split_once('=').unwrap_or_default();
+    // A variable that is put in may hold all of the assignment.
+    let (names, _) = line.split_once('=').unwrap_or((line, ""));
     let is_declared = DECLARING.iter().any(|word| names.trim_start().starts_with(word));
     is_declared && names.contains('$')
         || braced.any(|rest| rest.strip_prefix(':').is_some_and(begins_part) || rest.starts_with('['))

@@ -3,16 +3,14 @@
 //! Readers differ about quotes, line ends, comments and what stands between a name and its value. What one of them takes for an assignment
 //! is one, and a value that they take differently is not clear.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::shell::{
     SUBSTITUTED, Shell, behind_reference, has_command, is_array_that_runs, is_obeyed, is_substituted,
 };
-use super::words::{LONGEST, is_of_name, is_space, may_be_space};
-use super::{mentions, varlock};
+use super::words::{LONGEST, QUOTES, is_of_name, is_space, may_be_space};
+use super::{grammar, mentions, varlock};
 use crate::classify::value::is_plain;
-
-const QUOTES: [char; 3] = ['"', '\'', '`'];
 
 /// The longest value that may be harmless.
 const LONGEST_CLEAR: usize = 1024;
@@ -35,7 +33,7 @@ pub(super) struct Statements<'a> {
     pub(super) assignments: Vec<Assignment<'a>>,
     /// Lines in which a shell would run a command, with those in which it began.
     pub(super) commands: Vec<&'a str>,
-    /// Lines that may set a listed variable where no assignment was found, with its name.
+    /// What may set a listed variable, with its name, where readers differ.
     pub(super) mentions: Vec<(String, &'a str)>,
 }
 
@@ -117,12 +115,6 @@ impl<'a> Assignment<'a> {
         let is_over = after.trim_start().is_empty()
             || after.starts_with(is_space) && after.trim_start().starts_with('#');
         (is_over && !inner.contains(is_odd)).then_some(inner)
-    }
-
-    /// Returns whether a line begins with it in the form that all readers know.
-    fn begins(&self, line: &str) -> bool {
-        let text = line.strip_prefix("export ").unwrap_or(line);
-        text.strip_prefix(self.name).is_some_and(|rest| rest.starts_with('='))
     }
 
     /// Returns the value with the comment behind it, which belongs to it for readers that know no comments there. Of plain words there is
@@ -228,7 +220,9 @@ pub(super) fn statements(text: &str) -> Statements<'_> {
         reader.line(start, line);
         start += line.len() + 1;
     }
-    let Statements { assignments, mut commands, mentions } = reader.found;
+    let Statements { assignments, mut commands, .. } = reader.found;
+    let unclear = grammar::unclear(text).into_iter();
+    let mentions = unclear.filter_map(|one| Some((mentions::first_in(one.searched)?, one.reach))).collect();
     let parts = PartsOfCommands::of(text, &assignments);
     commands.extend(text.split('\n').filter(|line| !is_comment(line) && parts.make_command(line)));
     Statements { assignments, commands, mentions }
@@ -310,7 +304,6 @@ impl<'a> Reader<'a> {
         if is_comment && is_over {
             return self.shell.begin_line();
         }
-        let before = self.found.assignments.len();
         if !is_comment {
             self.assignment(start, line, Separator::Any);
         }
@@ -332,16 +325,6 @@ impl<'a> Reader<'a> {
             if let Some(begun) = self.shell.take(start, letter) {
                 self.runs(&self.text[begun..start + line.len()]);
             }
-        }
-        // What all readers take for one assignment has no other in it.
-        let of_line = self.found.assignments[before..].first();
-        let is_clear = is_over && of_line.is_some_and(|one| one.begins(line) && one.value().is_some());
-        if !(is_clear || is_over && is_quoted(line)) {
-            // One may be found twice.
-            let found: BTreeMap<_, _> =
-                self.found.assignments[before..].iter().map(|one| (one.name.as_ptr(), one.name)).collect();
-            let found: Vec<&str> = found.into_values().collect();
-            self.found.mentions.extend(mentions::beyond(line, &found).map(|name| (name, line)));
         }
     }
 

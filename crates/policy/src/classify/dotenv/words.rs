@@ -1,5 +1,8 @@
 //! Of which letters names in a `.env` and what is between them consist, and how long its values may be.
 
+/// What readers take for quotes; a shell runs what is between backticks.
+pub(super) const QUOTES: [char; 3] = ['"', '\'', '`'];
+
 /// The longest value that is told from what follows it.
 pub(super) const LONGEST: usize = 4096;
 
