@@ -133,14 +133,16 @@ fn captured_output_is_cut_and_takes_no_more_memory_than_it_may() {
             (peak << 10, answer["stdout"].clone())
         };
         let (peak, stdout) = run("1k");
-        assert!(peak < WRITTEN / 2, "by {caller:?}: the client took {peak} bytes");
         assert_eq!(stdout["truncated"], true, "by {caller:?}: {stdout}");
         assert_eq!(stdout["bytes"], WRITTEN, "by {caller:?}: {stdout}");
         assert_eq!(stdout["text"], "x".repeat(1024), "by {caller:?}");
-        // The control: what is kept is seen in the client.
-        let (peak, stdout) = run("100m");
-        assert!(peak > WRITTEN, "the control, by {caller:?}: the client took {peak} bytes");
+        // The control: what is kept is seen in the client. How large that is without any output depends on the machine.
+        let (with_all, stdout) = run("100m");
         assert_eq!(stdout["truncated"], false, "the control, by {caller:?}");
+        assert!(
+            with_all > peak + WRITTEN / 2,
+            "by {caller:?}: the client took {peak} bytes, and {with_all} with all"
+        );
     }
 }
 

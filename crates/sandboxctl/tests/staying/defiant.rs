@@ -152,11 +152,15 @@ fn a_program_that_is_hard_to_find_ends_at_the_deadline_too() {
         let hidden = ["sh", "-c", "python3 -c \"$1\" & sleep 1000", "sh", ZOMBIE];
         let hops = ["sh", "-c", "python3 -c \"$1\" & sleep 1000", "sh", HOPS];
         for argv in [&program[..], &hidden, &hops] {
-            let output = sandbox.exec(&["--format", "json", "--timeout", "1s"], argv).output().unwrap();
-            let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
-            assert_eq!(seen["result"]["timed_out"], true, "in {runner:?} by {caller:?}: {seen:#}");
-            let beats = fs::read(place.workspace().join("beat")).unwrap().len();
-            assert!(beats > 3, "it has run, in {runner:?} by {caller:?}: {seen:#}");
+            // On a busy machine, it comes to that later.
+            let has_run = ["1s", "5s", "25s"].iter().any(|timeout| {
+                let output =
+                    sandbox.exec(&["--format", "json", "--timeout", timeout], argv).output().unwrap();
+                let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+                assert_eq!(seen["result"]["timed_out"], true, "in {runner:?} by {caller:?}: {seen:#}");
+                fs::read(place.workspace().join("beat")).is_ok_and(|beats| beats.len() > 3)
+            });
+            assert!(has_run, "the control, in {runner:?} by {caller:?}");
             sandbox.wait_until("nothing of it is left", |seen| seen["status"]["commands"] == 0);
             fs::remove_file(place.workspace().join("beat")).unwrap();
             // Whatever lived on would make it again.
