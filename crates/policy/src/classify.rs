@@ -33,6 +33,7 @@ pub mod index;
 mod json;
 pub mod layout;
 mod less;
+pub mod objects;
 mod operation;
 mod pasted;
 mod prompt;
