@@ -1,12 +1,12 @@
 //! The walk through a writable boundary: repositories and sockets, down to a bound, without following links.
 //!
 //! It runs before every start, so it reads directories and nothing else: the kernel says in the listing what
-//! each entry is, and only directories are opened. Whether a file is set-user-id the listing does not say: of a writable
-//! boundary, a bounded number of files is examined for it.
+//! each entry is, and only directories are opened. Whether a file is privileged (set-user-id, set-group-id, or with capabilities) the listing
+//! does not say: of a writable boundary, a bounded number of files is examined for it.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::host::beneath::{file_id, kind_of, listing};
 use crate::host::deadline::Deadline;
 
 pub use self::found::{
-    Beyond, Extent, Git, Names, Repository, SetId, SocketFile, UnreadDirectory, Unseen, Walk,
+    Beyond, Extent, Git, Names, Privileged, Repository, SocketFile, UnreadDirectory, Unseen, Walk,
 };
 pub use self::known::Known;
 
@@ -58,8 +58,9 @@ const MAX_LINKS: usize = 10_000;
 /// How many bytes of names each thread keeps, at most: those of 100,000 entries take 2 MB.
 const MAX_NAMES: usize = 4 << 20;
 
-/// How many files are examined for their set-id bits. One costs as much as reading five entries: for these some 10 ms.
-const MAX_SET_ID_STATS: usize = 10_000;
+/// How many files are examined for privileges. One costs as much as reading five entries, and one that is executable four times that: for
+/// these some 10 ms, and 45 ms at most.
+const MAX_FILE_STATS: usize = 10_000;
 
 /// Walks through a boundary, entering directories that lie at most `depth` levels below its root.
 ///
@@ -73,11 +74,11 @@ pub fn walk(root: &Entered<'_>, depth: u32) -> io::Result<Walk> {
     walk_until(root, depth, Deadline::NEVER, &Known::default())
 }
 
-/// Walks like [`walk`], and stats files for set-user-id and set-group-id bits: up to a bound, beyond which they are
+/// Walks like [`walk`], and stats files for privileges: up to a bound, beyond which they are
 /// counted. What it reads is noted for later walks.
 pub fn walk_with_files(root: &Entered<'_>, depth: u32, until: Deadline, known: &Known) -> io::Result<Walk> {
     let horizon = horizon(root);
-    walk_with(root, depth, until, MAX_SET_ID_STATS, Extent::Bounded, known, horizon)
+    walk_with(root, depth, until, MAX_FILE_STATS, Extent::Bounded, known, horizon)
 }
 
 /// Walks like [`walk`], until a deadline, and reads no directory that is known and has not changed.
@@ -95,7 +96,7 @@ fn walk_with(
     root: &Entered<'_>,
     depth: u32,
     until: Deadline,
-    set_id_stats: usize,
+    file_stats: usize,
     extent: Extent,
     known: &Known,
     horizon: Option<(i64, u64)>,
@@ -103,7 +104,7 @@ fn walk_with(
     let directory = listing(root, Path::new(""))?;
     let stat = rustix::fs::fstat(&directory)?;
     let id = file_id(&stat);
-    let queue = Queue::new(extent, set_id_stats);
+    let queue = Queue::new(extent, file_stats);
     let new = || Walker::new(id, &queue, until, known, horizon);
     let mut walker = new();
     let root = Arc::new(ParentDirectory { directory, path: PathBuf::new() });
@@ -187,7 +188,7 @@ impl<'a> Walker<'a> {
             deeper: Unseen::default(),
             skipped: Unseen::default(),
             other_file_systems: Vec::new(),
-            set_id: Vec::new(),
+            privileged: Vec::new(),
             unasked: 0,
             beyond: Beyond::default(),
             extent: queue.extent,
@@ -288,14 +289,14 @@ impl<'a> Walker<'a> {
 
     /// Returns what is known of a directory that has not changed, where that is enough.
     fn known_contents(&self, stat: &Stat) -> Option<&'a Contents> {
-        // The set-id bits of files change without their directory.
+        // The privileges of files change without their directory.
         let is_enough = |known: &&Contents| known.files == 0 || !self.queue.may_stat_more();
         self.known.of(stat).filter(is_enough)
     }
 
-    /// Counts the files of a directory that is not read, if files are to be examined for their set-id bits.
+    /// Counts the files of a directory that is not read, if files are to be examined for privileges.
     fn count_unasked(&mut self, known: &Contents) {
-        if self.queue.stats_set_id {
+        if self.queue.stats_files {
             self.found.unasked += known.files;
         }
     }
@@ -467,9 +468,9 @@ impl<'a> Walker<'a> {
             }
             let may_be_file = matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown);
             self.files += usize::from(may_be_file);
-            if self.queue.stats_set_id && may_be_file {
+            if self.queue.stats_files && may_be_file {
                 if self.queue.may_stat() {
-                    self.found.set_id.extend(set_id(directory, path, name));
+                    self.found.privileged.extend(privileged(directory, path, name));
                 } else {
                     self.found.unasked += 1;
                 }
@@ -528,12 +529,22 @@ fn is_of_annex_program(name: &[u8]) -> bool {
     [&b"git-annex-backend-"[..], b"git-annex-compute-", b"git-annex-remote-"].into_iter().any(begins_with)
 }
 
-/// Returns a file if it is set-user-id or set-group-id.
-fn set_id(directory: &OwnedFd, path: &Path, name: &CStr) -> Option<SetId> {
+/// Returns a file if it is set-user-id or set-group-id, or has capabilities.
+fn privileged(directory: &OwnedFd, path: &Path, name: &CStr) -> Option<Privileged> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    (is_file && stat.st_mode & 0o6000 != 0)
-        .then(|| SetId { path: path.join(OsStr::from_bytes(name.to_bytes())), file_id: file_id(&stat) })
+    let has = |bits| stat.st_mode & bits != 0;
+    (is_file && (has(0o6000) || has(0o111) && has_capabilities(directory, name)))
+        .then(|| Privileged { path: path.join(OsStr::from_bytes(name.to_bytes())), file_id: file_id(&stat) })
+}
+
+/// Returns whether a file has capabilities (capabilities(7)), without opening it: no call takes a name in a directory before Linux 6.13.
+fn has_capabilities(directory: &OwnedFd, name: &CStr) -> bool {
+    let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    let path = Path::new(&place).join(OsStr::from_bytes(name.to_bytes()));
+    let asked = rustix::fs::lgetxattr(path, c"security.capability", &mut [0_u8; 0][..]);
+    // Those of another user namespace have no value here.
+    matches!(asked, Ok(_) | Err(Errno::OVERFLOW))
 }
 
 fn is_git(name: &CStr) -> bool {

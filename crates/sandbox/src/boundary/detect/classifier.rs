@@ -174,8 +174,8 @@ enum Size {
 /// Lists what is to be compared.
 pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     // What cannot be searched is compared as such.
-    // No set-id file is new: nobody inside can make one.
-    let classified = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
+    // No privileged file is new: nobody inside can make one.
+    let classified = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::Privileged);
     let open = mounts.read_only.iter().filter(classified);
     let files = open.map(|one| Watched::among(one, mounts));
     // Where a file may stand that is only classified, a build may take its link away, unless that was to stay for another reason.

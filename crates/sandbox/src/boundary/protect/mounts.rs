@@ -150,9 +150,9 @@ pub enum Cause {
     Listed,
     /// A configuration of git names it. It may be the user's own though the configuration is not.
     Named,
-    /// It is set-user-id or set-group-id. A write through a shared mapping leaves the bits, and whoever runs it then runs
-    /// what the agent wrote as its owner.
-    SetId,
+    /// It is set-user-id or set-group-id, or has capabilities. A write through a shared mapping leaves these, and whoever runs it then
+    /// runs what the agent wrote as its owner or with its capabilities.
+    Privileged,
     /// It cannot be searched. Its owner is the agent's user, who could open it and change what it holds.
     Closed,
 }

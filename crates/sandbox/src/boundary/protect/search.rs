@@ -131,7 +131,7 @@ pub fn mounts(
     search.check_work_trees(walk);
     search.check_sources();
     search.staged();
-    search.set_id(walk);
+    search.privileged(walk);
     search.closed();
     search.outward_links();
     let mut mounts = search.finish();
@@ -465,7 +465,7 @@ impl Search<'_> {
         if before.is_none_or(is_stronger) {
             self.read_only.insert(path.clone(), one);
         }
-        if is_first && kind == FileKind::Directory && !matches!(cause, Cause::SetId | Cause::Closed) {
+        if is_first && kind == FileKind::Directory && !matches!(cause, Cause::Privileged | Cause::Closed) {
             self.links_within(&path, &seen_as, cause, LINK_LEVELS);
         }
     }
@@ -524,12 +524,18 @@ impl Search<'_> {
         }
     }
 
-    /// Protects set-id files as they are. One that is another file by now is nothing to protect: nobody inside can make one.
-    fn set_id(&mut self, walk: &Walk) {
-        for one in &walk.set_id {
+    /// Protects privileged files as they are. One that is another file by now is nothing to protect: nobody inside can make one.
+    fn privileged(&mut self, walk: &Walk) {
+        for one in &walk.privileged {
             match beneath::stat(self.root, &one.path) {
                 Ok(stat) if beneath::file_id(&stat) == one.file_id => {
-                    self.protect(one.path.clone(), &stat, one.path.clone(), Cause::SetId, self.base.clone());
+                    self.protect(
+                        one.path.clone(),
+                        &stat,
+                        one.path.clone(),
+                        Cause::Privileged,
+                        self.base.clone(),
+                    );
                 }
                 _ => {}
             }

@@ -33,8 +33,8 @@ pub struct Walk {
     pub skipped: Unseen,
     /// Directories of other file systems, which were not entered. What is in them is not protected.
     pub other_file_systems: Vec<PathBuf>,
-    /// Files that are set-user-id or set-group-id, where they were looked for.
-    pub set_id: Vec<SetId>,
+    /// Privileged files, where they were looked for.
+    pub privileged: Vec<Privileged>,
     /// How many files were not examined for it, because there are too many.
     pub unasked: usize,
     /// What was found beyond the bound, where it was looked for.
@@ -82,9 +82,9 @@ pub enum Extent {
     Whole,
 }
 
-/// A set-user-id or set-group-id file.
+/// A file that is set-user-id or set-group-id, or has capabilities.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SetId {
+pub struct Privileged {
     pub path: PathBuf,
     pub file_id: FileId,
 }
@@ -143,7 +143,7 @@ impl Walk {
         self.other_file_systems.extend(other.other_file_systems);
         self.deeper.join(other.deeper);
         self.skipped.join(other.skipped);
-        self.set_id.extend(other.set_id);
+        self.privileged.extend(other.privileged);
         self.unasked += other.unasked;
         self.beyond.repositories.extend(other.beyond.repositories);
         self.beyond.parts.extend(other.beyond.parts);
@@ -161,7 +161,7 @@ impl Walk {
         self.options.sort();
         self.annex_programs.sort();
         self.unread.sort_by(|a, b| a.path.cmp(&b.path));
-        self.set_id.sort_by(|a, b| a.path.cmp(&b.path));
+        self.privileged.sort_by(|a, b| a.path.cmp(&b.path));
         self.other_file_systems.sort();
         self.beyond.repositories.sort_by(|a, b| a.path.cmp(&b.path));
         self.beyond.parts.sort();

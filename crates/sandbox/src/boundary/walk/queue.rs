@@ -46,9 +46,9 @@ pub(super) struct Queue {
     jobs: Mutex<Jobs>,
     changed: Condvar,
     pub(super) extent: Extent,
-    /// Whether files are examined for their set-id bits, and how many more.
-    pub(super) stats_set_id: bool,
-    set_id_stats_left: AtomicUsize,
+    /// Whether files are examined for privileges, and how many more.
+    pub(super) stats_files: bool,
+    file_stats_left: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -62,12 +62,12 @@ struct Jobs {
 }
 
 impl Queue {
-    /// Makes an empty one. So many files may be examined for their set-id bits.
-    pub(super) fn new(extent: Extent, set_id_stats: usize) -> Self {
+    /// Makes an empty one. So many files may be examined for privileges.
+    pub(super) fn new(extent: Extent, file_stats: usize) -> Self {
         Self {
             extent,
-            stats_set_id: set_id_stats > 0,
-            set_id_stats_left: AtomicUsize::new(set_id_stats),
+            stats_files: file_stats > 0,
+            file_stats_left: AtomicUsize::new(file_stats),
             ..Self::default()
         }
     }
@@ -106,15 +106,15 @@ impl Queue {
         }
     }
 
-    /// Returns whether one more file may be examined for its set-id bits.
+    /// Returns whether one more file may be examined for privileges.
     pub(super) fn may_stat(&self) -> bool {
         let one_less = |left: usize| left.checked_sub(1);
-        self.set_id_stats_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+        self.file_stats_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
 
     /// Returns whether any more may be.
     pub(super) fn may_stat_more(&self) -> bool {
-        self.set_id_stats_left.load(Ordering::Relaxed) > 0
+        self.file_stats_left.load(Ordering::Relaxed) > 0
     }
 
     pub(super) fn done(&self) {

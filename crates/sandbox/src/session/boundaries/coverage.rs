@@ -20,8 +20,8 @@ const EXAMPLES: usize = 5;
 #[derive(Default)]
 pub(crate) struct Coverage {
     read_only: usize,
-    /// How many of them only because they are set-user-id or set-group-id.
-    set_id: usize,
+    /// How many of them only because they are set-user-id or set-group-id, or have capabilities.
+    privileged: usize,
     /// Protected files with other names that were replaced by a private copy.
     copied: Vec<String>,
     masked: usize,
@@ -42,10 +42,10 @@ impl Coverage {
         if let Some(path) = &boundary.obeyed_as {
             self.add_gap(boundary, &format!("it is {path}, where programs outside obey what is written"));
         }
-        self.set_id += mounts.read_only.iter().filter(|one| one.cause == Cause::SetId).count();
+        self.privileged += mounts.read_only.iter().filter(|one| one.cause == Cause::Privileged).count();
         if walk.unasked > 0 {
             let what = format!(
-                "{} files were not asked whether they are set-user-id, there are too many",
+                "{} files were not asked whether they are set-user-id or have capabilities, there are too many",
                 walk.unasked
             );
             self.add_gap(boundary, &what);
@@ -143,9 +143,9 @@ impl Coverage {
             };
             Line { layer, status, reason }
         };
-        let set_id = match self.set_id {
+        let privileged = match self.privileged {
             0 => String::new(),
-            number => format!(" ({} of them)", count(number, "set-id file")),
+            number => format!(" ({} of them)", count(number, "privileged file")),
         };
         let copied = if self.copied.is_empty() {
             String::new()
@@ -160,7 +160,7 @@ impl Coverage {
             line(
                 Layer::Protect,
                 format!(
-                    "{}{set_id} read-only{copied}{hidden}; new ones are detected",
+                    "{}{privileged} read-only{copied}{hidden}; new ones are detected",
                     count(self.read_only, "protected path")
                 ),
                 &self.gaps,

@@ -85,7 +85,7 @@ pub(super) fn of_path(rules: &Policy, caller: Identity, path: &Path, access: Pat
         let why = match protected.cause {
             Cause::Asked | Cause::Listed => "belongs to a repository",
             Cause::Named => "is named by a configuration of git",
-            Cause::SetId => "is set-user-id or set-group-id",
+            Cause::Privileged => "is set-user-id or set-group-id, or has capabilities",
             Cause::Closed => "cannot be searched",
         };
         let (path, protected, name) = (escape::path(path), escape::path(&protected.path), &wanted.name);

@@ -1,4 +1,5 @@
-//! Set-uid files: made in a shared directory they would run as the caller on the host, or as root.
+//! Set-uid files, and files with capabilities: made in a shared directory they would run as the caller on the host, as root, or with more
+//! rights than whoever runs them has.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -149,5 +150,59 @@ for name in ["set-uid", "deep/er/set-gid", "ordinary"]:
         ("deep/er/set-gid", "ok", "EROFS"),
         // The control: a file without the bits can be written, and has none then either.
         ("ordinary", "no such bit", "no such bit"),
+    ]);
+}
+
+/// So it is with capabilities.
+#[test]
+fn no_capabilities_that_were_there_are_written_through_a_mapping() {
+    if !is_there(Feature::Root, "a file with capabilities") {
+        return;
+    }
+    Attack::new(
+        r#"
+import mmap
+
+def capable(name, write):
+    write(name)
+    os.getxattr(name, "security.capability")
+
+def mapped(name):
+    with open(name, "r+b") as file, mmap.mmap(file.fileno(), 4) as mapping:
+        mapping[:4] = b"evil"
+
+def written(name):
+    with open(name, "r+b") as file:
+        file.write(b"evil")
+
+attempt("mapped", lambda: capable("capable", mapped))
+attempt("deep, mapped", lambda: capable("deep/er/capable", mapped))
+attempt("moved", lambda: os.rename("deep", "moved"))
+attempt("written", lambda: capable("capable", written))
+attempt("ordinary", lambda: mapped("ordinary"))
+"#,
+    )
+    .prepare(|place| {
+        // CAP_NET_BIND_SERVICE, permitted and effective: revision 2 of `struct vfs_cap_data`.
+        let words = [0x0200_0001_u32, 1 << 10, 0, 0, 0];
+        let capabilities = words.map(u32::to_le_bytes).concat();
+        for name in ["capable", "deep/er/capable", "ordinary"] {
+            let path = place.write(&format!("workspace/{name}"), "text");
+            fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+            if name != "ordinary" {
+                let flags = rustix::fs::XattrFlags::empty();
+                rustix::fs::setxattr(&path, c"security.capability", &capabilities, flags).unwrap();
+            }
+        }
+        Vec::new()
+    })
+    .gets(&[
+        ("mapped", "ok", "EROFS"),
+        ("deep, mapped", "ok", "EROFS"),
+        ("moved", "ok", "EBUSY"),
+        // The kernel removes them where a file is written.
+        ("written", "ENODATA", "EROFS"),
+        // The control: a file without capabilities can be written.
+        ("ordinary", "ok", "ok"),
     ]);
 }
