@@ -105,7 +105,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn captured_output_is_cut_and_takes_no_more_memory_than_it_may() {
-    const WRITTEN: u64 = 64 << 20;
+    const WRITTEN: u64 = 16 << 20;
     let script = format!("mkfifo gate; head -c {WRITTEN} /dev/zero | tr '\\0' x; : > written; cat gate");
     for caller in callers("captured output") {
         let run = |limit: &str| {
