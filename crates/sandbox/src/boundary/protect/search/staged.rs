@@ -54,44 +54,16 @@ impl Search<'_> {
         format: ObjectFormat,
         listed: &ListedPaths<'_>,
     ) {
-        let led = self.reach.bases().filter_map(|base| match base {
-            Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
-            Base::Tree(_) | Base::Git(_) | Base::Passed(_) => None,
-        });
-        let led: Vec<&Path> = led.collect();
-        let directories = RefCell::new(Directories::of(self, tree));
-        let nested = RefCell::new(NestedBases::within(self, tree));
-        // An index is sorted: what begins with the same name comes together.
-        let last = RefCell::new((OsString::new(), Vec::new()));
-        let is_protected = |path: &Path, kind: StagedKind| {
-            let mut directories = directories.borrow_mut();
-            directories.enter_above(path);
-            // Git itself writes through no link, and `git mergetool` does.
-            if let Some(real) = directories.behind(path) {
-                let link = tree.join(path);
-                let is_elsewhere = self.is_of_git(&link, &real) || self.is_unmade(&link, &real, listed);
-                if is_elsewhere || self.is_protected(&real) {
-                    return true;
-                }
-            }
-            let Some(first) = path.iter().next() else { return false };
-            let (name, candidates) = &mut *last.borrow_mut();
-            if name != first {
-                *candidates = self.in_tree.beginning_with(first.as_bytes());
-                candidates
-                    .extend(led.iter().filter(|led| led.starts_with(first)).map(|led| led.to_path_buf()));
-                first.clone_into(name);
-            }
-            candidates.iter().any(|listed| would_write(listed, path, kind))
-                || nested.borrow_mut().would_write(path, kind)
-        };
+        let writes = RefCell::new(Writes::to(self, tree, listed));
+        let is_protected =
+            |path: &Path, kind: StagedKind| writes.borrow_mut().something_protected(path, kind);
         list.stage(self.root, data, tree, format, is_protected);
-        list.links_out.extend(directories.into_inner().links_out());
+        list.links_out.extend(writes.into_inner().directories.links_out());
     }
 
-    /// Lists the work trees that an index in a directory of git's data is of: those whose `.git` leads right there. Of more than one nobody
+    /// Lists the work trees that the index in a directory of git's data is of: those whose `.git` leads right there. Of more than one nobody
     /// knows which git will be called in.
-    fn own_trees(&self, git: &Path) -> Vec<PathBuf> {
+    pub(super) fn own_trees(&self, git: &Path) -> Vec<PathBuf> {
         let trees = self.seen_trees.range((git.to_path_buf(), None)..);
         let trees = trees.take_while(|(seen, _)| seen == git).filter_map(|(_, tree)| tree.clone());
         // The data of a linked work tree look like a bare repository, and are no work tree.
@@ -123,6 +95,60 @@ impl Search<'_> {
             Ok(Leads::To { path, .. }) => path == git,
             _ => self.as_seen_inside(named, PointerTarget::Repository).as_deref() == Some(git),
         }
+    }
+}
+
+/// What git writes to a work tree, path by path.
+pub(super) struct Writes<'s> {
+    search: &'s Search<'s>,
+    tree: &'s Path,
+    listed: &'s ListedPaths<'s>,
+    /// What settings name in the work tree, as seen from there.
+    led: Vec<&'s Path>,
+    directories: Directories<'s>,
+    nested: NestedBases<'s>,
+    /// An index is sorted: what begins with the same name comes together.
+    last: (OsString, Vec<PathBuf>),
+}
+
+impl<'s> Writes<'s> {
+    pub(super) fn to(search: &'s Search<'s>, tree: &'s Path, listed: &'s ListedPaths<'s>) -> Self {
+        let led = search.reach.bases().filter_map(|base| match base {
+            Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
+            Base::Tree(_) | Base::Git(_) | Base::Passed(_) => None,
+        });
+        Self {
+            search,
+            tree,
+            listed,
+            led: led.collect(),
+            directories: Directories::of(search, tree),
+            nested: NestedBases::within(search, tree),
+            last: Default::default(),
+        }
+    }
+
+    /// Returns whether something protected is at a path, or in a directory or submodule there.
+    pub(super) fn something_protected(&mut self, path: &Path, kind: StagedKind) -> bool {
+        self.directories.enter_above(path);
+        // Git itself writes through no link, and `git mergetool` does.
+        if let Some(real) = self.directories.behind(path) {
+            let link = self.tree.join(path);
+            let search = self.search;
+            let is_elsewhere = search.is_of_git(&link, &real) || search.is_unmade(&link, &real, self.listed);
+            if is_elsewhere || search.is_protected(&real) {
+                return true;
+            }
+        }
+        let Some(first) = path.iter().next() else { return false };
+        let (name, candidates) = &mut self.last;
+        if name != first {
+            *candidates = self.search.in_tree.beginning_with(first.as_bytes());
+            let led = self.led.iter().filter(|led| led.starts_with(first));
+            candidates.extend(led.map(|led| led.to_path_buf()));
+            first.clone_into(name);
+        }
+        candidates.iter().any(|listed| would_write(listed, path, kind)) || self.nested.would_write(path, kind)
     }
 }
 
