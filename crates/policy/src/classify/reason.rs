@@ -53,6 +53,20 @@ pub enum Reason {
         files: usize,
         example: String,
     },
+    /// It leads git to a commit that has something else for protected paths than index and work tree.
+    CommitsProtected { files: usize, example: String },
+    /// It leads git to a commit that has links which neither the index nor the work tree has.
+    CommitsLinks { files: usize, example: String },
+    /// It leads git to a commit that has paths which are hidden inside, and which the index has not.
+    CommitsHidden { files: usize, example: String },
+    /// It leads git to a commit that has files beneath links of the work tree, which the index has not.
+    CommitsBehindLinks { files: usize, example: String },
+    /// It leads git to a commit that could not be compared.
+    CommitUnread { commit: String },
+    /// The branch that is checked out in a work tree which is not shared has another commit, and its index is of another one.
+    MovedElsewhere { tree: String, commit: String },
+    /// It has tags whose own names a shell, an editor or a terminal takes for more than names.
+    NamesTags { tags: usize, example: String },
     /// An index of git that no longer keeps commits from taking what lies at paths that are hidden inside.
     RecordsHidden {
         /// How many such paths it left out before.
@@ -146,6 +160,13 @@ impl Reason {
             Self::HidesChanges { example: text, .. }
             | Self::StagesProtected { example: text, .. }
             | Self::StagesLinks { example: text, .. }
+            | Self::CommitsProtected { example: text, .. }
+            | Self::CommitsLinks { example: text, .. }
+            | Self::CommitsHidden { example: text, .. }
+            | Self::CommitsBehindLinks { example: text, .. }
+            | Self::CommitUnread { commit: text }
+            | Self::MovedElsewhere { tree: text, .. }
+            | Self::NamesTags { example: text, .. }
             | Self::TracksHidden { example: text, .. }
             | Self::RecordsHidden { example: text, .. }
             | Self::FiltersHidden { example: text, .. }
@@ -223,6 +244,44 @@ impl fmt::Display for Reason {
                 "it has {files} links that do not lie in the work tree, such as {example}: `git checkout -- .` makes them, and what is written to one is \
                  written where it leads"
             ),
+            Self::CommitsProtected { files, example } => write!(
+                f,
+                "the commit that it leads to has something else than the index and the work tree for {files} protected paths, such as {example}: \
+                 `git stash`, `git reset --hard` and what gives an operation up write it"
+            ),
+            Self::CommitsLinks { files, example } => write!(
+                f,
+                "the commit that it leads to has {files} links that neither the index nor the work tree has, such as {example}: `git stash` and \
+                 `git reset --hard` make them, and what is written to one is written where it leads"
+            ),
+            Self::CommitsHidden { files, example } => write!(
+                f,
+                "the commit that it leads to has {files} paths that are hidden inside and that the index does not have, such as {example}: \
+                 `git stash` and `git commit .` record what they hold, where the next command inside reads it, and `git reset --hard` overwrites \
+                 them; `git commit` of the index alone takes them out"
+            ),
+            Self::CommitsBehindLinks { files, example } => write!(
+                f,
+                "the commit that it leads to has {files} files beneath symlinks of the work tree, such as {example}: `git commit .` records what the \
+                 links lead to, where the next command inside reads it; `git commit` of the index alone takes them out"
+            ),
+            Self::CommitUnread { commit } => write!(
+                f,
+                "the commit that it leads to, {commit}, could not be compared with the index: see `git diff --cached` before `git stash`, \
+                 `git commit .` or `git reset --hard`"
+            ),
+            Self::MovedElsewhere { tree, commit } => write!(
+                f,
+                "the branch that is checked out in `{tree}`, which is not shared, has moved to {commit}: `git stash` and `git reset --hard` there \
+                 write what that commit has, and `git stash` records files that it lists; `git diff --cached` there shows them"
+            ),
+            Self::NamesTags { tags, example } => {
+                let plural = if *tags == 1 { "a tag" } else { "tags" };
+                write!(
+                    f,
+                    "it has {plural} that `git describe` calls by another name, such as `{example}`, by which programs that show it may run something"
+                )
+            }
             Self::TracksHidden { files, example } => write!(
                 f,
                 "it has git track {files} more paths that are hidden inside, such as {example}: `git commit -a` records what they hold, where \
@@ -253,6 +312,10 @@ impl fmt::Display for Reason {
             Self::WritesElsewhere { example } => {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")
             }
+            Self::NamesReferences { example, .. } if example.starts_with("refs/replace/") => write!(
+                f,
+                "it has git take another object in the place of one, `{example}`, and show and write what that holds"
+            ),
             Self::NamesReferences { references, example } => {
                 let plural = if *references == 1 { "a reference" } else { "references" };
                 write!(

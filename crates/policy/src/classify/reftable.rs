@@ -53,6 +53,34 @@ pub fn obeyed_references(
     .ok_or(MalformedTable)
 }
 
+/// What a reference in a table is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Referent<'t> {
+    /// There is none any more.
+    Gone,
+    /// The number of an object.
+    Object(&'t [u8]),
+    /// Another reference.
+    Reference(&'t [u8]),
+}
+
+/// Calls `each` for every reference in a table, with its name.
+///
+/// # Errors
+///
+/// The table is malformed. References before that place have been passed on.
+pub fn references<'t>(
+    table: &'t [u8],
+    mut each: impl FnMut(&[u8], Referent<'t>),
+) -> Result<(), MalformedTable> {
+    Table::read(table, |record| {
+        let referent = record.target.map(Referent::Reference).or(record.number.map(Referent::Object));
+        each(record.name, referent.unwrap_or(Referent::Gone));
+    })
+    .map(drop)
+    .ok_or(MalformedTable)
+}
+
 /// Returns a table without the references that are obeyed, but for these names; the logs of all references stay.
 ///
 /// # Errors

@@ -56,12 +56,23 @@ pub fn is_reference_name(name: &[u8]) -> bool {
         })
 }
 
-/// Returns whether a file in `refs` is a reference whose name programs may take for more than a name.
+/// Returns whether a file in `refs` is a reference whose name programs may take for more than a name, or one that [`replaces_object`].
 pub fn is_hostile_reference(path: &Path) -> bool {
     path.strip_prefix("refs").map(|of_kind| of_kind.as_os_str().as_bytes()).is_ok_and(|of_kind| {
         // The completion of git puts a name into a command as it is.
         is_hostile(of_kind) || of_kind.iter().any(|byte| b";|&<>".contains(byte))
-    })
+    }) || replaces_object(path)
+}
+
+/// Returns whether a reference has git take another object in the place of one, whatever that is: git-replace(1).
+pub fn replaces_object(path: &Path) -> bool {
+    path.strip_prefix("refs/replace").is_ok_and(|object| object != Path::new(""))
+}
+
+/// Returns whether the name that a tag has in its own object is one that programs may take for more than a name: `git describe` prints it, and not
+/// that of the reference.
+pub fn is_hostile_tag(name: &[u8]) -> bool {
+    is_hostile_reference(Path::new(OsStr::from_bytes(&[b"refs/tags/", name].concat())))
 }
 
 /// Returns whether a remote in one of the forms from before there was a configuration (`remotes`, `branches`) has a name that programs may
@@ -337,8 +348,15 @@ mod tests {
             assert!(!is_hostile_reference(Path::new(ordinary)), "{ordinary}");
         }
         for hostile in [
-            "refs/heads/-x", "refs/heads/a;evil", "refs/heads/x\u{1b}]0;y", "refs/heads/x\\033]0",
-            "refs/remotes/origin/$(evil)", "refs/remotes/origin/a\nb", "refs/notes/`evil`", "refs/\u{1b}c/x",
+            "refs/heads/-x",
+            "refs/heads/a;evil",
+            "refs/heads/x\u{1b}]0;y",
+            "refs/heads/x\\033]0",
+            "refs/replace/0123456789012345678901234567890123456789",
+            "refs/remotes/origin/$(evil)",
+            "refs/remotes/origin/a\nb",
+            "refs/notes/`evil`",
+            "refs/\u{1b}c/x",
         ] {
             assert!(is_hostile_reference(Path::new(hostile)), "{hostile}");
         }

@@ -32,6 +32,7 @@ use crate::host::stamp::{Stamp, sees_stores};
 
 mod annex_programs;
 pub mod baseline;
+pub(crate) mod checkouts;
 mod classified;
 pub mod classifier;
 mod dotted;
@@ -42,6 +43,7 @@ mod outward;
 pub(crate) mod overlap;
 mod prepared;
 mod replacing;
+mod tags;
 
 /// What a comparison has found.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -102,6 +104,7 @@ impl Baseline {
         let is_whole = mounts.is_whole();
         let earlier = Vec::new();
         let indexes = index::take(root, mounts);
+        let checkouts = checkouts::take(mounts);
         let searched = mounts.reach.bases().cloned().collect();
         let dotted = mounts.dotted.clone();
         let texts = |paths: &mut dyn Iterator<Item = &PathBuf>| -> Vec<OsString> {
@@ -128,6 +131,7 @@ impl Baseline {
                 kept,
                 is_whole,
                 indexes,
+                checkouts,
                 dotted,
                 links,
                 options,
@@ -247,6 +251,7 @@ impl Baseline {
             was_searched: &was_searched,
             is_shared: &is_shared,
         };
+        let departures = checkouts::added_departures(root, &start, mounts, goes, is_since);
         let indexes = index::added_entries(root, &start, mounts, goes, is_since);
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
@@ -260,6 +265,14 @@ impl Baseline {
                 Some(Touched::Before) => {}
             }
         }
+        let departures = departures.into_iter();
+        findings.extend(departures.map(|(path, reason)| Finding {
+            path,
+            reason,
+            origin: FindingOrigin::Earlier,
+            quarantined: None,
+            restored: false,
+        }));
         let nested = self.nested_news(root, mounts, &findings, &mut classifier);
         findings.extend(nested);
         findings.extend(self.new_annex_programs(root, mounts));

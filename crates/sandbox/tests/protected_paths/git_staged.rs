@@ -7,7 +7,7 @@ use super::repositories::{committed, git, move_all};
 use super::*;
 
 /// A repository with hooks in its work tree, and a setting of an editor, all of it committed.
-fn with_hooks(flags: &[&str]) -> Boundary {
+pub(super) fn with_hooks(flags: &[&str]) -> Boundary {
     let boundary = Boundary::new();
     git(&boundary.host, &[&["init", "-q", "-b", "main"], flags, &["."]].concat());
     boundary

@@ -9,6 +9,7 @@ mod ends;
 mod git;
 mod git_annex;
 mod git_applied;
+mod git_commits;
 mod git_data;
 mod git_elsewhere;
 mod git_named;
@@ -164,6 +165,27 @@ impl Boundary {
 
     fn baseline(&self) -> Baseline {
         Baseline::take(self.root().enter().unwrap(), &self.mounts()).unwrap().0
+    }
+
+    /// What the commits have to which git brings the work trees, and which were not named at the start.
+    fn compare_commits(&self, baseline: &Baseline) -> Vec<Finding> {
+        let list: Vec<Cow<'static, str>> = built_in().map(Cow::Borrowed).collect();
+        let by = Protect { paths: list, ..Protect::NOTHING };
+        let root = self.root();
+        let root = root.enter().unwrap();
+        let walk = walk_everywhere(&root, 3, Deadline::NEVER, &Known::default()).unwrap();
+        let known = |git: &Path| baseline.commits_of(git);
+        let rules = SearchRules::of(&by);
+        let mounts =
+            search::mounts_since(&root, &self.host, &walk, &rules, Some(&known), Deadline::NEVER).unwrap();
+        baseline.compare(&root, &mounts, Deadline::NEVER, SearchKind::Last).unwrap().findings
+    }
+
+    fn hostile_tags(&self, baseline: &Baseline) -> Vec<Finding> {
+        let root = self.root();
+        let found = baseline.hostile_tags(root.enter().unwrap(), &self.host, &self.mounts(), Deadline::NEVER);
+        assert!(found.is_whole);
+        found.findings
     }
 
     fn compare(&self, baseline: &Baseline) -> Vec<Finding> {

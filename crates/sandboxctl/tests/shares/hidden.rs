@@ -448,6 +448,41 @@ fn a_hidden_file_that_the_agent_has_git_track_is_reported() {
 }
 
 #[test]
+fn a_hidden_file_that_a_commit_has_and_the_index_has_not_is_reported() {
+    const SET_UP: &str = "git init -q -b main .; git config user.name me; git config user.email me@example.org; echo text >file; \
+         git add file; git commit -qm first; echo KEY=1 >.env; echo .env >.git/info/exclude";
+    // Not every image has git: what it would write inside is there already, but for where the branch is.
+    const FORGE: &str = "GIT_INDEX_FILE=.git/forged; export GIT_INDEX_FILE; git read-tree HEAD; number=$(echo x | git hash-object -w --stdin); \
+         git update-index --add --cacheinfo 100644,$number,.env; git commit-tree -p HEAD -m x $(git write-tree) >commit";
+    const MOVE: &str = "cat commit >.git/refs/heads/main";
+    for (place, what) in places("a commit that has a hidden path") {
+        let outside = |text: &str| place.outside(&["sh", "-c", text]).output().unwrap();
+        assert!(outside(&format!("{SET_UP}; ({FORGE})")).status.success(), "{what}");
+        let recorded = outside(&format!("{MOVE}; echo more >>file; git stash -q; git show stash:.env"));
+        assert_eq!(said(&recorded), "KEY=1\n", "{what}: the control");
+        assert!(
+            outside("git reset -q --hard HEAD~; git stash clear; echo KEY=1 >.env").status.success(),
+            "{what}"
+        );
+        let run = |script: &str| {
+            let output = place.inside(&["--hide", ".env"], &["sh", "-c", script]).output().unwrap();
+            assert!(output.status.success(), "{what}: {output:?}");
+            error(&output)
+        };
+        let warning = run(MOVE);
+        let named = ".git/HEAD: the commit that it leads to has 1 paths that are hidden inside";
+        assert!(warning.contains(named), "{what}: {warning}");
+        // What was there at the start, or has been said, is none.
+        let warning = run("true");
+        assert!(!warning.contains("hidden inside"), "{what}: {warning}");
+        assert!(
+            outside("git commit -qm untracked; ! git show HEAD:.env").status.success(),
+            "{what}: what the warning names"
+        );
+    }
+}
+
+#[test]
 fn a_hidden_file_that_a_new_repository_tracks_is_reported() {
     // A repository that is not one yet: not every image has git.
     const SET_UP: &str = "mkdir d; echo KEY=1 >d/.env; cd d; git init -q .; number=$(echo x | git hash-object -w --stdin); \

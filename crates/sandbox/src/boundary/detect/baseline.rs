@@ -10,9 +10,11 @@ use policy::plan::FileId;
 use policy::text::json_bytes;
 use serde::{Deserialize, Serialize};
 
+use super::checkouts::KnownCheckout;
 use super::classified::Classified;
 use super::index::Index;
 use super::origin::{Facts, Time};
+use crate::boundary::protect::commits::NamedCommit;
 use crate::boundary::protect::mounts::{Cause, Dotted};
 use crate::boundary::protect::reach::Base;
 use crate::host::beneath;
@@ -45,6 +47,9 @@ pub struct Baseline {
     pub(super) is_whole: bool,
     #[serde(default)]
     pub(super) indexes: Vec<Index>,
+    /// The commits to which git brought work trees, by directories of its data.
+    #[serde(default)]
+    pub(super) checkouts: Vec<KnownCheckout>,
     #[serde(default)]
     pub(super) dotted: Vec<Dotted>,
     /// The paths of links, in order.
@@ -69,6 +74,11 @@ fn yes() -> bool {
 }
 
 impl Baseline {
+    /// Returns the commits that were named in a directory of git's data; `None` where there were none.
+    pub fn commits_of(&self, git: &Path) -> Option<Vec<NamedCommit>> {
+        self.checkouts.iter().find(|one| one.git == git).map(|one| one.commits.clone())
+    }
+
     /// Returns the first link in the directory that is not the one any more that it was. What git itself may change is none.
     pub(crate) fn changed_link(&self, root: BorrowedFd<'_>) -> Option<&Path> {
         let mut links = self.entries.iter().filter(|one| one.target.is_some() && one.hold == Hold::Fixed);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::{
     BesideKind, EntryType, MAX_CONTENT, Reason, classify_among, concerns, essence, is_inert, most_of, parts,
+    repository,
 };
 use policy::plan::FileId;
 use policy::protect::table;
@@ -351,7 +352,11 @@ impl Classifier {
         }
         if one.is_unexpected && !self.verdicts.iter().any(|verdict| verdict.path == one.path) {
             let is_special = beneath::stat(root, one.path).is_ok_and(|stat| is_special(&stat));
-            let reason = if is_special { Reason::NotAFile } else { Reason::NotOfGit };
+            let reason = match replacement(one.path) {
+                _ if is_special => Reason::NotAFile,
+                Some(example) => Reason::NamesReferences { references: 1, example },
+                None => Reason::NotOfGit,
+            };
             self.verdicts.push(Classified::of(one.path.into(), reason));
         }
         if one.is_unfollowed && self.verdicts.is_empty() {
@@ -515,6 +520,14 @@ fn is_special(stat: &Stat) -> bool {
 }
 
 /// Says which file it is, and when it was last touched, as a directory too.
+/// Returns the name of the reference at a path, if it has git take another object in the place of one.
+fn replacement(path: &Path) -> Option<String> {
+    let mut data = path.ancestors().filter(|above| above.ends_with("refs")).filter_map(Path::parent);
+    let name =
+        data.find_map(|git| path.strip_prefix(git).ok().filter(|name| repository::replaces_object(name)))?;
+    Some(name.to_string_lossy().into_owned())
+}
+
 fn identity(stat: &Stat) -> String {
     let FileId { device, inode } = beneath::file_id(stat);
     let (size, modified, changed) = (stat.st_size, stat.st_mtime, stat.st_ctime);

@@ -46,9 +46,15 @@ impl Finding {
         // Git's own files, without which it does not work or loses what the user has done.
         let is_said_of_data = matches!(
             self.reason,
-            Reason::FiltersHidden { .. }
+            Reason::CommitUnread { .. }
+                | Reason::CommitsBehindLinks { .. }
+                | Reason::CommitsHidden { .. }
+                | Reason::CommitsLinks { .. }
+                | Reason::CommitsProtected { .. }
+                | Reason::FiltersHidden { .. }
                 | Reason::HidesByLines { .. }
                 | Reason::HidesChanges { .. }
+                | Reason::MovedElsewhere { .. }
                 | Reason::RecordsHidden { .. }
                 | Reason::StagesLinks { .. }
                 | Reason::StagesProtected { .. }

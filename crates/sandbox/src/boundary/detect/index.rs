@@ -70,6 +70,21 @@ impl Index {
         &self.path
     }
 
+    /// Returns what it held for protected paths.
+    pub(super) fn staged(&self) -> &[(String, String)] {
+        &self.staged
+    }
+
+    /// Returns what it held for paths that are hidden inside.
+    pub(super) fn staged_hidden(&self) -> &[(String, String)] {
+        &self.staged_hidden
+    }
+
+    /// Returns which links it held at other paths.
+    pub(super) fn staged_links(&self) -> &[(String, String)] {
+        &self.staged_links
+    }
+
     /// Returns whether nobody has changed the file since.
     fn is_of(&self, list: &PathList) -> bool {
         self.stamp == list.stamp && self.content_hash == list.content_hash
@@ -427,7 +442,7 @@ fn first_added(
 }
 
 /// Returns for how many paths an index holds what it did not hold before and what does not lie there, and one of them.
-fn added_numbers(
+pub(super) fn added_numbers(
     root: BorrowedFd<'_>,
     before: &[(String, String)],
     staged: &Staged,

@@ -12,6 +12,7 @@ use policy::plan::Protect;
 use policy::protect::SKIPPED;
 
 use crate::boundary::detect::baseline::{Baseline, Content, Earlier, Entry};
+use crate::boundary::detect::checkouts::KnownCheckout;
 use crate::boundary::detect::classified::Classified;
 use crate::boundary::protect::mounts::{Cause, Dotted};
 use crate::boundary::protect::reach::Base;
@@ -116,6 +117,13 @@ impl Baseline {
         self.indexes.retain(|index| index.path().is_absolute() || !other.has_entered(index.path()));
         let theirs = other.baseline.indexes.iter();
         self.indexes.extend(theirs.filter_map(|index| index.at(here)));
+
+        self.checkouts.retain(|one| !other.has_entered(&one.git));
+        let theirs = other.baseline.checkouts.iter();
+        self.checkouts
+            .extend(theirs.filter_map(|one| {
+                Some(KnownCheckout { git: here(&one.git)?, commits: one.commits.clone() })
+            }));
 
         self.dotted.retain(|one| is_own(&Base::Tree(one.tree.clone())));
         let theirs = other.baseline.dotted.iter();

@@ -8,11 +8,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use confine::protocol::Cover;
+use policy::classify::index::ObjectFormat;
 use policy::plan::FileId;
 use policy::text::escape;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
+use super::commits::{ChangedFile, NamedCommit};
 use super::path_list::PathList;
 use super::reach::{Base, Reach};
 use crate::boundary::hidden_paths::{HiddenPaths, LookBudget};
@@ -52,6 +54,8 @@ pub struct Mounts {
     pub unexpected: Vec<Link>,
     /// The indexes of repositories and their like, which stay writable.
     pub path_lists: Vec<PathList>,
+    /// The commits to which git brings work trees.
+    pub checkouts: Vec<Checkout>,
     /// Names with a leading dot at the roots of work trees.
     pub dotted: Vec<Dotted>,
     /// Every link that the walk has found, in order.
@@ -76,6 +80,31 @@ pub struct Mounts {
     pub reach: Reach,
     /// What could not be protected, or only in part.
     pub notices: Vec<ProtectionGap>,
+}
+
+/// The commits to which git brings the work trees of one directory of its data.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Checkout {
+    pub git: PathBuf,
+    pub(crate) commits: Vec<NamedCommit>,
+    /// Where those that were not named at the start depart from the index.
+    pub(crate) departures: Vec<Departure>,
+}
+
+/// What a commit has that the index of a work tree has not so.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Departure {
+    /// The file in git's data that names the commit.
+    pub(crate) by: PathBuf,
+    pub(crate) commit: String,
+    pub(crate) tree: PathBuf,
+    pub(crate) format: ObjectFormat,
+    pub(crate) protected: Vec<ChangedFile>,
+    pub(crate) others: Vec<ChangedFile>,
+    /// Those of both that are hidden inside.
+    pub(crate) hidden: Vec<ChangedFile>,
+    /// Whether all of the commit could be read.
+    pub(crate) is_whole: bool,
 }
 
 /// Names with a leading dot in one work tree.
@@ -278,6 +307,11 @@ impl Mounts {
             return;
         }
         let budget = LookBudget::until(until);
+        for departure in self.checkouts.iter_mut().flat_map(|checkout| &mut checkout.departures) {
+            let Departure { tree, protected, others, .. } = departure;
+            let is_hidden = |file: &&ChangedFile| hidden.cover(&tree.join(&file.path));
+            departure.hidden = protected.iter().chain(others.iter()).filter(is_hidden).cloned().collect();
+        }
         for list in &mut self.path_lists {
             if budget.is_out_of_time() {
                 return self.notices.push(ProtectionGap::OutOfTime);

@@ -12,6 +12,7 @@ use policy::protect::table::{self, NamePattern};
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
+pub use self::checkouts::KnownCommits;
 use self::listed::{Listed, pattern_below};
 pub use self::rules::SearchRules;
 use crate::boundary::protect::mounts::{
@@ -31,6 +32,7 @@ use crate::host::mounted::Mounted;
 
 mod annex;
 mod beyond;
+mod checkouts;
 mod configured;
 mod data;
 mod dotted;
@@ -64,6 +66,18 @@ pub fn mounts(
     host: &Path,
     walk: &Walk,
     rules: &SearchRules<'_>,
+    until: Deadline,
+) -> io::Result<Mounts> {
+    mounts_since(root, host, walk, rules, None, until)
+}
+
+/// Works out the same, and in what the commits to which git brings work trees depart from the indexes, but for those that are known.
+pub fn mounts_since(
+    root: &Entered<'_>,
+    host: &Path,
+    walk: &Walk,
+    rules: &SearchRules<'_>,
+    known: Option<KnownCommits<'_>>,
     until: Deadline,
 ) -> io::Result<Mounts> {
     let mut search = Search {
@@ -134,7 +148,9 @@ pub fn mounts(
     search.privileged(walk);
     search.closed();
     search.outward_links();
+    let checkouts = search.checkouts(known);
     let mut mounts = search.finish();
+    mounts.checkouts = checkouts;
     mounts.all_links.clone_from(&walk.links);
     mounts.options.clone_from(&walk.options);
     mounts.annex_programs = annex::programs(walk, host);
@@ -599,6 +615,7 @@ impl Search<'_> {
             loose,
             unexpected: self.unexpected.into_iter().collect(),
             path_lists: self.path_lists,
+            checkouts: Vec::new(),
             dotted: self.dotted,
             all_links: Vec::new(),
             options: Vec::new(),

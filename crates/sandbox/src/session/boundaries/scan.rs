@@ -1,6 +1,7 @@
 //! A boundary as it is now, compared with what it was at the start.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use policy::classify::Reason;
@@ -57,7 +58,8 @@ impl Scan {
         // What was found is classified in any case: an agent can make more than can be searched.
         let searching = until.leaving_a_third();
         let walk = walk_everywhere(root, by.protect.depth, searching, known)?;
-        let mounts = search::mounts(root, &remembered.host, &walk, by, searching)?;
+        let known = |git: &Path| remembered.baseline.commits_of(git);
+        let mounts = search::mounts_since(root, &remembered.host, &walk, by, Some(&known), searching)?;
         let mut names = remembered.baseline.new_names(root, &mounts, by.protect);
         names.extend(remembered.baseline.new_links_out(root, &mounts));
         let prepared = remembered.baseline.prepared(root, &mounts, by.protect);
@@ -68,6 +70,11 @@ impl Scan {
         let goes = |one: &Finding| replacing.findings.iter().any(|whole| one.path.starts_with(&whole.path));
         scan.findings.retain(|one| one.origin != FindingOrigin::Created || !goes(one));
         scan.findings.extend(replacing.findings);
+        let tags = remembered.baseline.hostile_tags(root, &remembered.host, &scan.mounts, until);
+        scan.is_whole &= tags.is_whole;
+        let is_new = |tag: &Finding| !scan.findings.iter().any(|one| tag.path.starts_with(&one.path));
+        let tags: Vec<Finding> = tags.findings.into_iter().filter(is_new).collect();
+        scan.findings.extend(tags);
         scan.findings.extend(prepared);
         // What is quarantined needs no other word.
         let is_reported = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));

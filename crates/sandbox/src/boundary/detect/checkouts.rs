@@ -1,0 +1,130 @@
+//! Commits to which git brings work trees: what those have that were not named at the start.
+
+use std::collections::BTreeSet;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use policy::classify::Reason;
+use policy::classify::index::StagedKind;
+use policy::text::{escape, json_bytes};
+use serde::{Deserialize, Serialize};
+
+use super::index::{Index, Start, added_numbers};
+use crate::boundary::protect::commits::{ChangedFile, NamedCommit};
+use crate::boundary::protect::mounts::{Departure, Mounts};
+use crate::boundary::protect::path_list::Staged;
+use crate::host::beneath;
+
+/// The commits that were named in a directory of git's data at the start.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct KnownCheckout {
+    #[serde(with = "json_bytes::path")]
+    pub(super) git: PathBuf,
+    pub(super) commits: Vec<NamedCommit>,
+}
+
+/// Remembers the commits that are named in a boundary.
+pub(super) fn take(mounts: &Mounts) -> Vec<KnownCheckout> {
+    let known = mounts.checkouts.iter();
+    known.map(|one| KnownCheckout { git: one.git.clone(), commits: one.commits.clone() }).collect()
+}
+
+/// Lists what such commits have that neither the index nor the work tree has so. `goes` says whether what lies at a path is quarantined;
+/// `is_since` says whether that was touched since.
+pub(super) fn added_departures(
+    root: BorrowedFd<'_>,
+    start: &Start<'_>,
+    mounts: &Mounts,
+    goes: impl Fn(&Path) -> bool,
+    is_since: impl Fn(&Path) -> bool,
+) -> Vec<(PathBuf, Reason)> {
+    let mut found = Vec::new();
+    for checkout in &mounts.checkouts {
+        let git = &checkout.git;
+        // One that nobody searched at the start may be as old as that, and what a new one holds is its own.
+        let is_unknown = !(start.was_searched)(git);
+        if is_unknown && !is_since(git) {
+            continue;
+        }
+        let before = start.indexes.iter().find(|index| index.path() == git.join("index"));
+        for departure in &checkout.departures {
+            let by = git.join(&departure.by);
+            let is_elsewhere = departure.tree.is_absolute() && !(start.is_shared)(git);
+            let reasons = if is_elsewhere {
+                moved(departure).into_iter().collect()
+            } else if is_unknown {
+                let hidden = hidden(root, before, departure, &is_since);
+                hidden.into_iter().chain(behind_links(root, departure)).collect()
+            } else {
+                departed(root, before, departure, &goes, &is_since)
+            };
+            found.extend(reasons.into_iter().map(|reason| (by.clone(), reason)));
+        }
+    }
+    found
+}
+
+fn departed(
+    root: BorrowedFd<'_>,
+    before: Option<&Index>,
+    departure: &Departure,
+    goes: impl Fn(&Path) -> bool,
+    is_since: impl Fn(&Path) -> bool,
+) -> Vec<Reason> {
+    let known = |of: fn(&Index) -> &[(String, String)]| before.map_or(&[][..], of);
+    let is_link = |file: &&ChangedFile| file.kind == StagedKind::Link;
+    let protected = staged(departure, departure.protected.iter());
+    let links = staged(departure, departure.others.iter().filter(is_link));
+    let protected = added_numbers(root, known(Index::staged), &protected, &goes);
+    let links = added_numbers(root, known(Index::staged_links), &links, &goes);
+    let unread = (!departure.is_whole).then(|| Reason::CommitUnread { commit: departure.commit.clone() });
+    let reasons = [
+        protected.map(|(files, example)| Reason::CommitsProtected { files, example }),
+        links.map(|(files, example)| Reason::CommitsLinks { files, example }),
+        hidden(root, before, departure, is_since),
+        behind_links(root, departure),
+        unread,
+    ];
+    reasons.into_iter().flatten().collect()
+}
+
+/// Says what a commit has for hidden paths that the index did not list at the start.
+fn hidden(
+    root: BorrowedFd<'_>,
+    before: Option<&Index>,
+    departure: &Departure,
+    is_since: impl Fn(&Path) -> bool,
+) -> Option<Reason> {
+    let known = before.map_or(&[][..], Index::staged_hidden);
+    let tracked: BTreeSet<&str> = known.iter().map(|(path, _)| path.as_str()).collect();
+    let is_new = |file: &&ChangedFile| !tracked.contains(&*file.path.to_string_lossy());
+    let files = staged(departure, departure.hidden.iter().filter(is_new));
+    let (files, example) = added_numbers(root, known, &files, |path| !is_since(path))?;
+    Some(Reason::CommitsHidden { files, example })
+}
+
+/// Says what a commit has beneath links of the work tree: git looks for none on the way to a file that the index does not list.
+fn behind_links(root: BorrowedFd<'_>, departure: &Departure) -> Option<Reason> {
+    let is_link = |path: &Path| beneath::read_link(root, &departure.tree.join(path)).is_ok();
+    let is_behind = |file: &&ChangedFile| {
+        file.path.ancestors().skip(1).any(|above| above != Path::new("") && is_link(above))
+    };
+    let mut behind = departure.protected.iter().chain(&departure.others).filter(is_behind).peekable();
+    let example = behind.peek()?.path.to_string_lossy().into_owned();
+    Some(Reason::CommitsBehindLinks { files: behind.count(), example })
+}
+
+/// Says that a commit has something that the index of a work tree elsewhere has not: whatever lies there is hidden from the agent.
+fn moved(departure: &Departure) -> Option<Reason> {
+    let Departure { tree, commit, protected, others, is_whole, .. } = departure;
+    let differs = !protected.is_empty() || !others.is_empty() || !is_whole;
+    differs.then(|| Reason::MovedElsewhere { tree: escape::path(tree), commit: commit.clone() })
+}
+
+fn staged<'d>(departure: &Departure, files: impl Iterator<Item = &'d ChangedFile>) -> Staged {
+    Staged {
+        tree: departure.tree.clone(),
+        format: departure.format,
+        files: files.map(|file| (file.path.clone(), file.number.clone())).collect(),
+    }
+}

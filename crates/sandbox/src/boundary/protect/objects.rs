@@ -1,0 +1,191 @@
+//! Objects in git's data, read by their numbers for as long as there is time: commits, trees and tags, loose and packed.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use policy::classify::index::ObjectFormat;
+use policy::classify::objects::pack::{self, Base, Stored};
+use policy::classify::objects::{self, ObjectId, ObjectKind};
+use policy::classify::repository::{self, MAX_POINTER_LENGTH};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::host::beneath;
+use crate::host::deadline::Deadline;
+
+/// The largest object that is read, in bytes. A tree of a million files has some 40 MB.
+const MAX_OBJECT: usize = 64 << 20;
+
+/// How much is read of all of them, in bytes, before it is inflated and after.
+const MAX_TOTAL: usize = 256 << 20;
+
+/// How many deltas one object is made of at most. Git itself makes 4095.
+const MAX_DELTAS: usize = 4096;
+
+/// How many packs are looked into.
+const MAX_PACKS: usize = 1000;
+
+/// How many directories of objects are looked into, and how often one leads to more of them, as in git.
+const MAX_DIRECTORIES: usize = 100;
+const LEVELS: u32 = 5;
+
+/// The objects of a repository.
+pub(crate) struct Objects {
+    format: ObjectFormat,
+    /// Its own directory of objects, and those that it borrows from.
+    directories: Vec<OwnedFd>,
+    /// The packs in them, by the numbers of the directories, without the ends of their names. That of the last object is the first one.
+    packs: Vec<(usize, String)>,
+    /// How many more bytes are read.
+    left: usize,
+    until: Deadline,
+}
+
+impl Objects {
+    /// Opens the objects in a directory of git's data that lies at this path on the host.
+    pub(crate) fn open(data: impl AsFd, host: &Path, format: ObjectFormat, until: Deadline) -> Self {
+        let mut directories = Vec::new();
+        if let Ok(own) = beneath::directory(data, Path::new("objects")) {
+            borrow(own, &host.join("objects"), LEVELS, &mut directories);
+        }
+        let mut packs = Vec::new();
+        for (number, directory) in directories.iter().enumerate() {
+            packs.extend(packs_in(directory).into_iter().map(|name| (number, name)));
+        }
+        packs.truncate(MAX_PACKS);
+        Self { format, directories, packs, left: MAX_TOTAL, until }
+    }
+
+    pub(crate) fn format(&self) -> ObjectFormat {
+        self.format
+    }
+
+    /// Returns whether some were not read because they are too much, or time is over.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.left == 0 || self.until.is_over()
+    }
+
+    /// Reads an object; `None` if it is not there, is none of git's, or is too much.
+    pub(crate) fn read(&mut self, id: &ObjectId) -> Option<(ObjectKind, Vec<u8>)> {
+        if self.until.is_over() {
+            return None;
+        }
+        let hex = id.hex();
+        let (directory, name) = hex.split_at(2);
+        let path = Path::new(directory).join(name);
+        for at in 0..self.directories.len() {
+            if let Ok((file, stat)) = beneath::file(&self.directories[at], &path) {
+                self.take(usize::try_from(stat.st_size).ok()?)?;
+                let mut content = Vec::new();
+                File::from(file).take(MAX_OBJECT as u64).read_to_end(&mut content).ok()?;
+                let read = objects::loose(&content, self.longest()).ok()?;
+                self.take(read.1.len())?;
+                return Some(read);
+            }
+        }
+        let found = (0..self.packs.len()).find_map(|number| {
+            let index = self.file_of(number, "idx")?;
+            Some((number, pack::find(|at, length| up_to(&index, at, length), id).ok()??))
+        });
+        let (number, at) = found?;
+        self.packs.swap(0, number);
+        self.packed(at)
+    }
+
+    /// Reads an object in the first pack.
+    fn packed(&mut self, mut at: u64) -> Option<(ObjectKind, Vec<u8>)> {
+        let data = self.file_of(0, "pack")?;
+        let mut deltas = Vec::new();
+        let (kind, mut content) = loop {
+            let read = |at, length| up_to(&data, at, length);
+            match pack::stored(read, at, self.format, self.longest()).ok()? {
+                Stored::Whole(kind, content) => break (kind, content),
+                Stored::Delta { base, delta } => {
+                    self.take(delta.len())?;
+                    deltas.push(delta);
+                    if deltas.len() > MAX_DELTAS || self.until.is_over() {
+                        return None;
+                    }
+                    at = match base {
+                        Base::At(at) => at,
+                        Base::Object(id) => {
+                            let index = self.file_of(0, "idx")?;
+                            pack::find(|at, length| up_to(&index, at, length), &id).ok()??
+                        }
+                    };
+                }
+            }
+        };
+        self.take(content.len())?;
+        for delta in deltas.iter().rev() {
+            content = pack::apply(&content, delta, self.longest()).ok()?;
+            self.take(content.len())?;
+        }
+        Some((kind, content))
+    }
+
+    fn file_of(&self, number: usize, end: &str) -> Option<File> {
+        let (directory, name) = self.packs.get(number)?;
+        let path = Path::new("pack").join(format!("{name}.{end}"));
+        Some(beneath::file(self.directories.get(*directory)?, &path).ok()?.0.into())
+    }
+
+    fn longest(&self) -> usize {
+        self.left.min(MAX_OBJECT)
+    }
+
+    /// Takes what reading so many bytes costs; `None` if that is too much, and then all else is.
+    fn take(&mut self, bytes: usize) -> Option<()> {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.unwrap_or(0);
+        left.map(drop)
+    }
+}
+
+/// Adds a directory of objects, and those that it borrows from.
+fn borrow(directory: OwnedFd, host: &Path, levels: u32, found: &mut Vec<OwnedFd>) {
+    let named = beneath::file(&directory, Path::new("info/alternates")).ok();
+    let content =
+        named.and_then(|(file, _)| up_to(&file.into(), 0, usize::try_from(MAX_POINTER_LENGTH).ok()?));
+    found.push(directory);
+    let Some(levels) = levels.checked_sub(1) else { return };
+    for named in repository::alternates(&content.unwrap_or_default()).flatten() {
+        let host = host.join(named);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(more) = rustix::fs::open(&host, flags, Mode::empty()) {
+            if found.len() < MAX_DIRECTORIES {
+                borrow(more, &host, levels, found);
+            }
+        }
+    }
+}
+
+/// Lists the packs in a directory of objects, without the ends of their names.
+fn packs_in(directory: &OwnedFd) -> Vec<String> {
+    let Ok(opened) = beneath::listing(directory, Path::new("pack")) else { return Vec::new() };
+    let Ok(entries) = beneath::entries(opened.as_fd()) else { return Vec::new() };
+    let names = entries.flatten().filter_map(|(name, _)| {
+        let name = PathBuf::from(name);
+        let is_index = name.extension().is_some_and(|end| end == "idx");
+        name.file_stem().filter(|_| is_index)?.to_str().map(str::to_owned)
+    });
+    names.take(MAX_PACKS).collect()
+}
+
+/// Reads up to so many bytes at a place in a file: less at its end.
+fn up_to(file: &File, at: u64, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let mut read = 0;
+    while read < length {
+        match rustix::io::pread(file, &mut bytes[read..], at.checked_add(read as u64)?) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    bytes.truncate(read);
+    Some(bytes)
+}

@@ -1,0 +1,307 @@
+//! What the commits hold to which git brings a work tree, and the index does not: `git stash` and `git reset --hard` write it. Git itself is
+//! run first, to show that it does.
+
+use super::git_settings::sh;
+use super::git_staged::with_hooks;
+use super::repositories::{git, move_all};
+use super::*;
+
+/// Commits a program at a path on top of `HEAD`, and has neither index nor work tree know of it.
+const COMMIT: &str = "export GIT_INDEX_FILE=$TOP/forged; git read-tree HEAD; \
+     number=$(printf '#!/bin/sh\\ntouch obeyed\\n' | git hash-object -w --stdin); \
+     git update-index --add --cacheinfo 100755,$number,$FILE; \
+     commit=$(git commit-tree -p HEAD -m 'fix typo' $(git write-tree)); unset GIT_INDEX_FILE; ";
+
+fn commits(boundary: &Boundary, path: &str, then: &str) {
+    assert!(sh(boundary, ".", &format!("FILE={path}; {COMMIT}{then}")), "{path}: {then}");
+}
+
+const MOVES_HEAD: &str = "git update-ref HEAD $commit";
+
+fn departures(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason)> {
+    // An index is compared by itself.
+    let found = boundary.compare_commits(baseline).into_iter().filter(|one| !one.path.ends_with("index"));
+    let found = found.map(|one| {
+        assert!(one.stays(), "{one}");
+        (one.path.to_str().unwrap().to_owned(), one.reason)
+    });
+    found.collect()
+}
+
+fn protected(by: &str, example: &str) -> Vec<(String, Reason)> {
+    vec![(by.to_owned(), Reason::CommitsProtected { files: 1, example: example.into() })]
+}
+
+#[test]
+fn what_the_commit_at_head_would_write_to_a_protected_path_is_reported() {
+    for way in ["echo x >>file; git stash", "git reset -q --hard", "git checkout HEAD -- ."] {
+        let boundary = with_hooks(&[]);
+        commits(&boundary, ".githooks/post-index-change", MOVES_HEAD);
+        assert!(sh(&boundary, ".", way), "{way}");
+        assert!(boundary.host.join("obeyed").exists(), "the control: {way} writes the hook, and runs it");
+    }
+
+    for (flags, before, after) in [
+        (&[][..], "true", "true"),
+        (&["--object-format=sha256"], "true", "true"),
+        (&["--ref-format=reftable"], "true", "true"),
+        (&["--ref-format=reftable"], "true", "git pack-refs --all"),
+        (&[], "git checkout -q --detach", "true"),
+        (&[], "git pack-refs --all", "git pack-refs --all"),
+        (&[], "git gc -q", "git gc -q"),
+        (&[], "true", "git repack -adq --depth=50 --window=50"),
+        (&[], "true", "rm .git/index"),
+        (
+            &[],
+            "git symbolic-ref refs/heads/alias refs/heads/main; git symbolic-ref HEAD refs/heads/alias",
+            "true",
+        ),
+    ] {
+        for path in
+            [".githooks/post-checkout", ".githooks/pre-commit", ".vscode/tasks.json", "x.code-workspace"]
+        {
+            let boundary = with_hooks(flags);
+            assert!(sh(&boundary, ".", before), "{before}");
+            let baseline = boundary.baseline();
+            commits(&boundary, path, &format!("{MOVES_HEAD}; {after}"));
+            assert_eq!(
+                departures(&boundary, &baseline),
+                protected(".git/HEAD", path),
+                "{flags:?} {before} {after}"
+            );
+        }
+    }
+}
+
+#[test]
+fn files_of_a_commit_beneath_links_of_the_work_tree_are_reported() {
+    let with_link = || {
+        let boundary = with_hooks(&[]);
+        assert!(sh(
+            &boundary,
+            ".",
+            "mkdir $TOP/lib; echo KEY=1 >$TOP/lib/key; ln -s $TOP/lib lib; echo /lib >.git/info/exclude"
+        ));
+        boundary
+    };
+    let boundary = with_link();
+    commits(&boundary, "lib/key", MOVES_HEAD);
+    let records = "git commit -q -m work . && git show HEAD:lib/key | grep -q KEY=1";
+    assert!(sh(&boundary, ".", records), "the control: git records what the link leads to");
+
+    let boundary = with_link();
+    let baseline = boundary.baseline();
+    commits(&boundary, "lib/key", MOVES_HEAD);
+    let reason = Reason::CommitsBehindLinks { files: 1, example: "lib/key".into() };
+    assert_eq!(departures(&boundary, &baseline), [(".git/HEAD".to_owned(), reason)]);
+}
+
+#[test]
+fn a_commit_with_a_path_that_git_does_not_write_is_reported() {
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    let script = "blob=$(git rev-parse HEAD:file); inner=$(printf \"100644 blob $blob\\tkey\\n\" | git mktree); \
+         evil=$(printf \"$(git cat-file -p 'HEAD^{tree}')\\n040000 tree $inner\\txx\\n\" | git mktree); \
+         evil=$(git cat-file tree $evil | sed 's/40000 xx/40000 ../' | git hash-object -w --literally -t tree --stdin); \
+         git update-ref HEAD $(git commit-tree -p HEAD -m x $evil)";
+    assert!(sh(&boundary, ".", script));
+    assert!(git(&boundary.host, &["status", "--short"]).contains("../key"), "the control: git takes it");
+    let commit = git(&boundary.host, &["rev-parse", "HEAD"]).trim().to_owned();
+    assert_eq!(departures(&boundary, &baseline), [(".git/HEAD".to_owned(), Reason::CommitUnread { commit })]);
+}
+
+#[test]
+fn a_new_replacement_of_an_object_is_quarantined() {
+    let replace = "git replace HEAD $commit";
+    let boundary = with_hooks(&[]);
+    commits(&boundary, ".githooks/post-index-change", replace);
+    assert!(sh(&boundary, ".", "git reset -q --hard"));
+    assert!(boundary.host.join("obeyed").exists(), "the control: git writes the hook, and runs it");
+
+    for (flags, after, restored) in [
+        (&[][..], "true", false),
+        (&[], "git pack-refs --all", true),
+        (&["--ref-format=reftable"], "true", true),
+    ] {
+        let boundary = with_hooks(flags);
+        assert!(sh(&boundary, ".", "git replace HEAD:file $(echo 2 | git hash-object -w --stdin)"));
+        let baseline = boundary.baseline();
+        assert!(sh(&boundary, ".", &format!("git branch more; {after}")));
+        assert_eq!(boundary.compare(&baseline), [], "{after}: what was there is the user's own");
+        commits(&boundary, ".githooks/post-checkout", &format!("{replace}; {after}"));
+        let found = move_all(&boundary, &baseline);
+        assert!(
+            found.iter().any(|one| one.to_string().contains("in the place of one")),
+            "{after}: {found:?}"
+        );
+        assert_eq!(found.iter().any(|one| one.restored), restored, "{after}: {found:?}");
+        let left = git(&boundary.host, &["replace", "--list"]);
+        let commit = git(&boundary.host, &["rev-parse", "HEAD"]);
+        assert!(!left.contains(&commit), "{after}: {left}");
+    }
+}
+
+#[test]
+fn a_tag_with_another_name_in_its_object_is_quarantined() {
+    const NAME: &str = "$(touch${IFS}obeyed)";
+    let attack = format!(
+        "printf 'object %s\\ntype commit\\ntag {NAME}\\ntagger x <x@x> 1 +0000\\n\\nm\\n' $(git rev-parse HEAD) >$TOP/tag; \
+         git update-ref refs/tags/v1 $(git hash-object -t tag -w --literally $TOP/tag)"
+    );
+    let boundary = with_hooks(&[]);
+    assert!(sh(&boundary, ".", &attack), "{attack}");
+    assert!(sh(&boundary, ".", "sh -c \"echo $(git describe)\""), "a build that has its version from there");
+    assert!(boundary.host.join("obeyed").exists(), "the control: a shell runs it");
+
+    for (flags, then, by) in [
+        (&[][..], "true", ".git/refs/tags/v1"),
+        (&[], "git pack-refs --all", ".git/packed-refs"),
+        (&["--ref-format=reftable"], "true", ".git/reftable/"),
+    ] {
+        let boundary = with_hooks(flags);
+        assert!(sh(&boundary, ".", "git tag -m own own"));
+        let baseline = boundary.baseline();
+        let tags = || boundary.hostile_tags(&baseline);
+        assert!(sh(&boundary, ".", &format!("git tag -m more more; {then}")));
+        assert_eq!(tags(), [], "{by}: the control");
+        assert!(sh(&boundary, ".", &format!("{attack}; {then}")));
+        let found = tags();
+        let [one] = &found[..] else { panic!("{by}: {found:?}") };
+        assert!(one.path.to_str().unwrap().starts_with(by), "{by}: {one}");
+        assert_eq!(one.reason, Reason::NamesTags { tags: 1, example: NAME.into() });
+        assert_eq!(one.origin == FindingOrigin::Created, by.contains("v1"), "{one}");
+    }
+}
+
+#[test]
+fn a_commit_that_the_index_is_of_is_no_news() {
+    for script in [
+        "echo 2 >file; git commit -qam second",
+        "git checkout -q -b other; echo 2 >new; git add new; git commit -qm second; git checkout -q main; git checkout -q other",
+        // What the index holds is compared by itself, and what lies there is classified.
+        "echo '{ \"a\": 1 }' >.vscode/settings.json; git commit -qam second",
+        "ln -s file link; git add link; git commit -qm link",
+        "echo 2 >file; git commit -qam second; git reset -q --soft HEAD~",
+        "mkdir d; echo 1 >d/file; git add d; git commit -qm d; git sparse-checkout set --sparse-index none; git commit -q --allow-empty -m third",
+    ] {
+        let boundary = with_hooks(&[]);
+        let baseline = boundary.baseline();
+        assert!(sh(&boundary, ".", script), "{script}");
+        assert_eq!(departures(&boundary, &baseline), [], "{script}");
+    }
+}
+
+#[test]
+fn where_an_operation_goes_back_to_is_compared() {
+    let rebase = "mkdir .git/rebase-merge; cd .git/rebase-merge; echo refs/heads/main >head-name; git rev-parse HEAD >onto; \
+                  : >git-rebase-todo; : >done; : >interactive; echo $commit >orig-head";
+    let boundary = with_hooks(&[]);
+    commits(&boundary, ".githooks/post-index-change", rebase);
+    assert!(sh(&boundary, ".", "git rebase --abort"), "it can be given up");
+    assert!(boundary.host.join("obeyed").exists(), "the control: git writes the hook, and runs it");
+
+    for (by, then) in [
+        ("rebase-merge/orig-head", rebase),
+        ("rebase-apply/orig-head", "mkdir .git/rebase-apply; echo $commit >.git/rebase-apply/orig-head"),
+        ("sequencer/head", "mkdir .git/sequencer; echo $commit >.git/sequencer/head"),
+        ("ORIG_HEAD", "mkdir .git/rebase-apply; : >.git/rebase-apply/applying; echo $commit >.git/ORIG_HEAD"),
+        ("BISECT_START", "echo $commit >.git/BISECT_START"),
+        ("BISECT_START", "echo other >.git/BISECT_START; git update-ref refs/heads/other $commit"),
+    ] {
+        let boundary = with_hooks(&[]);
+        let baseline = boundary.baseline();
+        commits(&boundary, ".githooks/post-checkout", then);
+        let found = departures(&boundary, &baseline);
+        assert_eq!(found, protected(&format!(".git/{by}"), ".githooks/post-checkout"), "{then}");
+    }
+    // One that began at the commit that was checked out is no news.
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    let script = "git checkout -q -b other; echo 2 >file; git commit -qam 2; git checkout -q main; echo 3 >file; git commit -qam 3; \
+                  ! git rebase -q other";
+    assert!(sh(&boundary, ".", script));
+    assert!(boundary.host.join(".git/rebase-merge").exists(), "the control");
+    assert_eq!(departures(&boundary, &baseline), []);
+}
+
+#[test]
+fn links_and_submodules_of_a_commit_are_reported() {
+    let commits_entry = |boundary: &Boundary, entry: &str| {
+        let script = format!(
+            "export GIT_INDEX_FILE=$TOP/forged; git read-tree HEAD; number=$(printf ../outside | git hash-object -w --stdin); \
+             git update-index --add --cacheinfo {entry}; commit=$(git commit-tree -p HEAD -m x $(git write-tree)); {MOVES_HEAD}"
+        );
+        assert!(sh(boundary, ".", &script), "{entry}");
+    };
+    let links = |example: &str| Reason::CommitsLinks { files: 1, example: example.into() };
+    let protected = |example: &str| Reason::CommitsProtected { files: 1, example: example.into() };
+    for (entry, reason) in [
+        ("120000,$number,out", links("out")),
+        ("120000,$number,.husky", protected(".husky")),
+        ("160000,$(git rev-parse HEAD),.cursor", protected(".cursor")),
+    ] {
+        let boundary = with_hooks(&[]);
+        let baseline = boundary.baseline();
+        commits_entry(&boundary, entry);
+        assert_eq!(departures(&boundary, &baseline), [(".git/HEAD".to_owned(), reason)], "{entry}");
+    }
+}
+
+#[test]
+fn a_commit_that_cannot_be_read_is_reported() {
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    let then = format!(
+        "{MOVES_HEAD}; tree=$(git rev-parse HEAD:.githooks); rm -f .git/objects/$(echo $tree | cut -c1-2)/$(echo $tree | cut -c3-)"
+    );
+    commits(&boundary, ".githooks/post-checkout", &then);
+    let commit = git(&boundary.host, &["rev-parse", "HEAD"]).trim().to_owned();
+    assert_eq!(departures(&boundary, &baseline), [(".git/HEAD".to_owned(), Reason::CommitUnread { commit })]);
+}
+
+#[test]
+fn objects_of_others_are_read_too() {
+    // All of the old commit lies in a repository from which this one borrows.
+    let boundary = with_hooks(&[]);
+    let script = "git clone -q --bare . $TOP/lender.git; rm -rf .git/objects/??; echo $TOP/lender.git/objects >.git/objects/info/alternates";
+    assert!(sh(&boundary, ".", script));
+    let baseline = boundary.baseline();
+    commits(&boundary, ".githooks/post-checkout", MOVES_HEAD);
+    assert_eq!(departures(&boundary, &baseline), protected(".git/HEAD", ".githooks/post-checkout"));
+}
+
+#[test]
+fn a_branch_that_is_checked_out_elsewhere_and_has_moved_is_reported() {
+    let with_tree = || {
+        let boundary = with_hooks(&[]);
+        assert!(sh(
+            &boundary,
+            ".",
+            "git worktree add -q -b feature $TOP/elsewhere; echo KEY=1 >$TOP/elsewhere/key"
+        ));
+        boundary
+    };
+    let moves = "git update-ref refs/heads/feature $commit";
+    let boundary = with_tree();
+    commits(&boundary, "key", moves);
+    assert!(
+        sh(
+            &boundary,
+            ".",
+            "cd $TOP/elsewhere; echo 2 >file; git stash -q; git show stash:key | grep -q KEY=1"
+        ),
+        "the control"
+    );
+
+    let boundary = with_tree();
+    let baseline = boundary.baseline();
+    assert!(sh(&boundary, ".", "cd $TOP/elsewhere; echo 2 >file; git commit -qam second"));
+    assert_eq!(departures(&boundary, &baseline), [], "the user's own commit there");
+    commits(&boundary, "key", moves);
+    let [(by, Reason::MovedElsewhere { tree, commit })] = &departures(&boundary, &baseline)[..] else {
+        panic!()
+    };
+    assert_eq!(by, ".git/worktrees/elsewhere/HEAD");
+    assert!(tree.ends_with("/elsewhere"), "{tree}");
+    assert_eq!(*commit, git(&boundary.host, &["rev-parse", "feature"]).trim());
+}
