@@ -32,7 +32,7 @@ const MAX_ENTRIES: usize = 1_000_000;
 const MAX_PATH: usize = 4096;
 
 /// How many files are kept that differ.
-const MAX_CHANGED: usize = 10_000;
+const MAX_CHANGED: usize = 200_000;
 
 /// What names a commit to which git brings a work tree.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
