@@ -99,7 +99,7 @@ impl ObjectFormat {
     }
 
     /// Returns how long its names are, in bytes.
-    pub(super) fn length(self) -> usize {
+    pub fn length(self) -> usize {
         match self {
             Self::Sha1 => 20,
             Self::Sha256 => 32,

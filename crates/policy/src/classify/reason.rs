@@ -62,11 +62,13 @@ pub enum Reason {
     /// It leads git to a commit that has files beneath links of the work tree, which the index has not.
     CommitsBehindLinks { files: usize, example: String },
     /// It leads git to a commit that could not be compared.
-    CommitUnread { commit: String },
+    CommitUnread { commit: Option<String> },
     /// The branch that is checked out in a work tree which is not shared has another commit, and its index is of another one.
-    MovedElsewhere { tree: String, commit: String },
+    MovedElsewhere { tree: String, commit: Option<String> },
     /// It has tags whose own names a shell, an editor or a terminal takes for more than names.
     NamesTags { tags: usize, example: String },
+    /// It has references to objects that cannot be read.
+    NamesUnread { references: usize },
     /// An index of git that no longer keeps commits from taking what lies at paths that are hidden inside.
     RecordsHidden {
         /// How many such paths it left out before.
@@ -164,7 +166,6 @@ impl Reason {
             | Self::CommitsLinks { example: text, .. }
             | Self::CommitsHidden { example: text, .. }
             | Self::CommitsBehindLinks { example: text, .. }
-            | Self::CommitUnread { commit: text }
             | Self::MovedElsewhere { tree: text, .. }
             | Self::NamesTags { example: text, .. }
             | Self::TracksHidden { example: text, .. }
@@ -200,6 +201,8 @@ impl Reason {
             | Self::GitElsewhere
             | Self::StartUp
             | Self::Listed
+            | Self::CommitUnread { .. }
+            | Self::NamesUnread { .. }
             | Self::NotOfGit
             | Self::UnknownName
             | Self::HardLinked
@@ -265,15 +268,21 @@ impl fmt::Display for Reason {
                 "the commit that it leads to has {files} files beneath symlinks of the work tree, such as {example}: `git commit .` records what the \
                  links lead to, where the next command inside reads it; `git commit` of the index alone takes them out"
             ),
-            Self::CommitUnread { commit } => write!(
-                f,
-                "the commit that it leads to, {commit}, could not be compared with the index: see `git diff --cached` before `git stash`, \
-                 `git commit .` or `git reset --hard`"
-            ),
+            Self::CommitUnread { commit } => {
+                f.write_str("the commit that it leads to")?;
+                if let Some(commit) = commit {
+                    write!(f, ", {commit},")?;
+                }
+                f.write_str(
+                    " could not be compared with the index: see `git status` and `git diff --cached` before `git stash`, `git commit .` or \
+                     `git reset --hard`, and before you give an operation up",
+                )
+            }
             Self::MovedElsewhere { tree, commit } => write!(
                 f,
-                "the branch that is checked out in `{tree}`, which is not shared, has moved to {commit}: `git stash` and `git reset --hard` there \
-                 write what that commit has, and `git stash` records files that it lists; `git diff --cached` there shows them"
+                "the branch that is checked out in `{tree}`, which is not shared, has moved to {}: `git stash` and `git reset --hard` there \
+                 write what that commit has, and `git stash` records files that it lists; `git diff --cached` there shows them",
+                commit.as_deref().unwrap_or("what cannot be read")
             ),
             Self::NamesTags { tags, example } => {
                 let plural = if *tags == 1 { "a tag" } else { "tags" };
@@ -282,6 +291,10 @@ impl fmt::Display for Reason {
                     "it has {plural} that `git describe` calls by another name, such as `{example}`, by which programs that show it may run something"
                 )
             }
+            Self::NamesUnread { references } => write!(
+                f,
+                "it has references to {references} objects that are not there, or could not be read, so nobody knows by which name `git describe` calls them"
+            ),
             Self::TracksHidden { files, example } => write!(
                 f,
                 "it has git track {files} more paths that are hidden inside, such as {example}: `git commit -a` records what they hold, where \

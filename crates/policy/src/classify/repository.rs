@@ -6,6 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::git;
+
 /// The most that git reads of a `.git` file, in bytes.
 pub const MAX_POINTER_LENGTH: u64 = 1 << 20;
 
@@ -73,6 +75,11 @@ pub fn replaces_object(path: &Path) -> bool {
 /// that of the reference.
 pub fn is_hostile_tag(name: &[u8]) -> bool {
     is_hostile_reference(Path::new(OsStr::from_bytes(&[b"refs/tags/", name].concat())))
+}
+
+/// Returns whether a repository with this configuration keeps its references in tables.
+pub fn has_tables(config: &[u8]) -> bool {
+    git::has(config, ("extensions", "refstorage"), "reftable")
 }
 
 /// Returns whether a remote in one of the forms from before there was a configuration (`remotes`, `branches`) has a name that programs may

@@ -143,6 +143,11 @@ impl Baseline {
         ))
     }
 
+    /// Returns whether what lies at a path was touched since, or may have been.
+    pub fn is_since(&self, root: impl AsFd, path: &Path) -> bool {
+        self.touched(root.as_fd(), path) != Touched::Before
+    }
+
     /// Returns when it was taken.
     pub(crate) fn taken(&self) -> Time {
         self.taken
@@ -266,10 +271,10 @@ impl Baseline {
             }
         }
         let departures = departures.into_iter();
-        findings.extend(departures.map(|(path, reason)| Finding {
+        findings.extend(departures.map(|(path, reason, origin)| Finding {
             path,
             reason,
-            origin: FindingOrigin::Earlier,
+            origin,
             quarantined: None,
             restored: false,
         }));

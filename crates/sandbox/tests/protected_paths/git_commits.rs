@@ -20,7 +20,11 @@ const MOVES_HEAD: &str = "git update-ref HEAD $commit";
 
 fn departures(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason)> {
     // An index is compared by itself.
-    let found = boundary.compare_commits(baseline).into_iter().filter(|one| !one.path.ends_with("index"));
+    let found = boundary.compare_commits(baseline).into_iter();
+    let is_of_commits = |one: &Finding| {
+        ["HEAD", "ORIG_HEAD", "head", "orig-head", "BISECT_START"].iter().any(|name| one.path.ends_with(name))
+    };
+    let found = found.filter(is_of_commits);
     let found = found.map(|one| {
         assert!(one.stays(), "{one}");
         (one.path.to_str().unwrap().to_owned(), one.reason)
@@ -107,7 +111,10 @@ fn a_commit_with_a_path_that_git_does_not_write_is_reported() {
     assert!(sh(&boundary, ".", script));
     assert!(git(&boundary.host, &["status", "--short"]).contains("../key"), "the control: git takes it");
     let commit = git(&boundary.host, &["rev-parse", "HEAD"]).trim().to_owned();
-    assert_eq!(departures(&boundary, &baseline), [(".git/HEAD".to_owned(), Reason::CommitUnread { commit })]);
+    assert_eq!(
+        departures(&boundary, &baseline),
+        [(".git/HEAD".to_owned(), Reason::CommitUnread { commit: Some(commit) })]
+    );
 }
 
 #[test]
@@ -204,9 +211,11 @@ fn where_an_operation_goes_back_to_is_compared() {
         ("rebase-merge/orig-head", rebase),
         ("rebase-apply/orig-head", "mkdir .git/rebase-apply; echo $commit >.git/rebase-apply/orig-head"),
         ("sequencer/head", "mkdir .git/sequencer; echo $commit >.git/sequencer/head"),
-        ("ORIG_HEAD", "mkdir .git/rebase-apply; : >.git/rebase-apply/applying; echo $commit >.git/ORIG_HEAD"),
+        ("ORIG_HEAD", "mkdir .git/rebase-apply; : >.git/rebase-apply/next; echo $commit >.git/ORIG_HEAD"),
         ("BISECT_START", "echo $commit >.git/BISECT_START"),
         ("BISECT_START", "echo other >.git/BISECT_START; git update-ref refs/heads/other $commit"),
+        ("rebase-merge/head", "mkdir .git/rebase-merge; echo $commit >.git/rebase-merge/head"),
+        ("rebase-merge/orig-head", "mkdir .git/rebase-merge; echo ${commit}0 >.git/rebase-merge/orig-head"),
     ] {
         let boundary = with_hooks(&[]);
         let baseline = boundary.baseline();
@@ -221,6 +230,72 @@ fn where_an_operation_goes_back_to_is_compared() {
                   ! git rebase -q other";
     assert!(sh(&boundary, ".", script));
     assert!(boundary.host.join(".git/rebase-merge").exists(), "the control");
+    assert_eq!(departures(&boundary, &baseline), []);
+}
+
+#[test]
+fn a_reference_that_git_alone_reads_does_not_hide_a_commit() {
+    let moves_packed = "git pack-refs --all --prune; main=$(git rev-parse main); ";
+    for (then, is_read) in [
+        ("git update-ref refs/heads/evil $commit; printf 'ref: refs/heads/evil\\0x\\n' >.git/HEAD", false),
+        (
+            "git update-ref refs/heads/evil $commit; printf 'ref: refs/heads/evil\\0x\\n' >.git/refs/heads/main",
+            false,
+        ),
+        ("sed -i \"s#.* refs/heads/main#$commit\trefs/heads/main#\" .git/packed-refs", true),
+        (
+            "sed -i \"s#.* refs/heads/main#$main refs/heads/main\\n$commit refs/heads/main#\" .git/packed-refs",
+            false,
+        ),
+        ("mkdir -p .git/reftable; : >.git/reftable/tables.list; git update-ref HEAD $commit", true),
+        ("rm -f .git/refs/heads/main; echo $commit >.git/HEAD", true),
+        ("git symbolic-ref HEAD refs/heads/none", false),
+    ] {
+        let boundary = with_hooks(&[]);
+        assert!(sh(&boundary, ".", moves_packed));
+        let baseline = boundary.baseline();
+        commits(&boundary, ".githooks/post-checkout", &format!("main=$(git rev-parse main); {then}"));
+        let found = departures(&boundary, &baseline);
+        let found: Vec<_> = found.into_iter().filter(|(path, _)| path == ".git/HEAD").collect();
+        let expected = if is_read {
+            protected(".git/HEAD", ".githooks/post-checkout")
+        } else {
+            vec![(".git/HEAD".to_owned(), Reason::CommitUnread { commit: None })]
+        };
+        assert_eq!(found, expected, "{then}");
+    }
+}
+
+#[test]
+fn a_link_that_comes_to_lie_above_files_of_a_commit_is_reported() {
+    let with_directory = || {
+        let boundary = with_hooks(&[]);
+        assert!(sh(
+            &boundary,
+            ".",
+            "mkdir lib; echo 1 >lib/key; git add lib; git commit -qm lib; mkdir $TOP/other; echo KEY=1 >$TOP/other/key"
+        ));
+        boundary
+    };
+    let attack = "git rm -q --cached -r lib; rm -r lib; ln -s $TOP/other lib";
+    let boundary = with_directory();
+    assert!(
+        sh(
+            &boundary,
+            ".",
+            &format!("{attack}; git commit -qm work .; git show HEAD:lib/key | grep -q KEY=1")
+        ),
+        "the control"
+    );
+
+    let boundary = with_directory();
+    let baseline = boundary.baseline();
+    assert!(sh(&boundary, ".", attack));
+    let reason = Reason::CommitsBehindLinks { files: 1, example: "lib/key".into() };
+    let found = departures(&boundary, &baseline);
+    assert!(found.contains(&(".git/HEAD".to_owned(), reason)), "{found:?}");
+    // One that was there is the user's own.
+    let baseline = boundary.baseline();
     assert_eq!(departures(&boundary, &baseline), []);
 }
 
@@ -256,7 +331,10 @@ fn a_commit_that_cannot_be_read_is_reported() {
     );
     commits(&boundary, ".githooks/post-checkout", &then);
     let commit = git(&boundary.host, &["rev-parse", "HEAD"]).trim().to_owned();
-    assert_eq!(departures(&boundary, &baseline), [(".git/HEAD".to_owned(), Reason::CommitUnread { commit })]);
+    assert_eq!(
+        departures(&boundary, &baseline),
+        [(".git/HEAD".to_owned(), Reason::CommitUnread { commit: Some(commit) })]
+    );
 }
 
 #[test]
@@ -297,11 +375,17 @@ fn a_branch_that_is_checked_out_elsewhere_and_has_moved_is_reported() {
     let baseline = boundary.baseline();
     assert!(sh(&boundary, ".", "cd $TOP/elsewhere; echo 2 >file; git commit -qam second"));
     assert_eq!(departures(&boundary, &baseline), [], "the user's own commit there");
+    assert!(sh(
+        &boundary,
+        ".",
+        "cd $TOP/elsewhere; echo 3 >file; git add file; echo 1 >.vscode/settings.json"
+    ));
+    assert_eq!(departures(&boundary, &baseline), [], "and what comes after that");
     commits(&boundary, "key", moves);
     let [(by, Reason::MovedElsewhere { tree, commit })] = &departures(&boundary, &baseline)[..] else {
         panic!()
     };
     assert_eq!(by, ".git/worktrees/elsewhere/HEAD");
     assert!(tree.ends_with("/elsewhere"), "{tree}");
-    assert_eq!(*commit, git(&boundary.host, &["rev-parse", "feature"]).trim());
+    assert_eq!(commit.as_deref(), Some(git(&boundary.host, &["rev-parse", "feature"]).trim()));
 }

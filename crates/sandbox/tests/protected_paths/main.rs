@@ -174,10 +174,12 @@ impl Boundary {
         let root = self.root();
         let root = root.enter().unwrap();
         let walk = walk_everywhere(&root, 3, Deadline::NEVER, &Known::default()).unwrap();
-        let known = |git: &Path| baseline.commits_of(git);
+        let commits = |git: &Path| baseline.commits_of(git);
+        let is_since = |path: &Path| baseline.is_since(&root, path);
+        let start = search::Start { commits: &commits, is_since: &is_since };
         let rules = SearchRules::of(&by);
         let mounts =
-            search::mounts_since(&root, &self.host, &walk, &rules, Some(&known), Deadline::NEVER).unwrap();
+            search::mounts_since(&root, &self.host, &walk, &rules, Some(&start), Deadline::NEVER).unwrap();
         baseline.compare(&root, &mounts, Deadline::NEVER, SearchKind::Last).unwrap().findings
     }
 

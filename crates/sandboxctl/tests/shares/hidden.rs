@@ -483,6 +483,29 @@ fn a_hidden_file_that_a_commit_has_and_the_index_has_not_is_reported() {
 }
 
 #[test]
+fn a_link_to_what_is_hidden_above_files_that_git_tracks_is_reported() {
+    const SET_UP: &str = "git init -q -b main .; git config user.name me; git config user.email me@example.org; mkdir lib secrets; \
+         echo 1 >lib/key; git add lib; git commit -qm first; echo KEY=1 >secrets/key; echo /secrets >.git/info/exclude";
+    const ATTACK: &str = "rm -r lib; ln -s secrets lib";
+    for (place, what) in places("a link to what is hidden") {
+        let outside = |text: &str| place.outside(&["sh", "-c", text]).output().unwrap();
+        assert!(outside(SET_UP).status.success(), "{what}");
+        let recorded = outside(&format!("{ATTACK}; git commit -qm work .; git show HEAD:lib/key"));
+        assert_eq!(said(&recorded), "KEY=1\n", "{what}: the control");
+        assert!(outside("rm lib; git reset -q --hard HEAD~").status.success(), "{what}");
+        let run = |script: &str| {
+            let output = place.inside(&["--hide", "secrets/"], &["sh", "-c", script]).output().unwrap();
+            assert!(output.status.success(), "{what}: {output:?}");
+            error(&output)
+        };
+        let named = "has git track 1 more paths that are hidden inside, such as lib/key";
+        let warning = run(ATTACK);
+        assert!(warning.contains(named), "{what}: {warning}");
+        assert!(!run("true").contains(named), "{what}: it is said once");
+    }
+}
+
+#[test]
 fn a_hidden_file_that_a_new_repository_tracks_is_reported() {
     // A repository that is not one yet: not every image has git.
     const SET_UP: &str = "mkdir d; echo KEY=1 >d/.env; cd d; git init -q .; number=$(echo x | git hash-object -w --stdin); \

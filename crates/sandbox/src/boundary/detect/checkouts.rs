@@ -9,8 +9,9 @@ use policy::classify::index::StagedKind;
 use policy::text::{escape, json_bytes};
 use serde::{Deserialize, Serialize};
 
+use super::finding::FindingOrigin;
 use super::index::{Index, Start, added_numbers};
-use crate::boundary::protect::commits::{ChangedFile, NamedCommit};
+use crate::boundary::protect::commits::{ChangedFile, HEAD, NamedCommit};
 use crate::boundary::protect::mounts::{Departure, Mounts};
 use crate::boundary::protect::path_list::Staged;
 use crate::host::beneath;
@@ -37,19 +38,23 @@ pub(super) fn added_departures(
     mounts: &Mounts,
     goes: impl Fn(&Path) -> bool,
     is_since: impl Fn(&Path) -> bool,
-) -> Vec<(PathBuf, Reason)> {
+) -> Vec<(PathBuf, Reason, FindingOrigin)> {
     let mut found = Vec::new();
     for checkout in &mounts.checkouts {
         let git = &checkout.git;
         // One that nobody searched at the start may be as old as that, and what a new one holds is its own.
-        let is_unknown = !(start.was_searched)(git);
+        let is_unknown = !git.is_absolute() && !(start.was_searched)(git);
         if is_unknown && !is_since(git) {
             continue;
         }
         let before = start.indexes.iter().find(|index| index.path() == git.join("index"));
         for departure in &checkout.departures {
             let by = git.join(&departure.by);
-            let is_elsewhere = departure.tree.is_absolute() && !(start.is_shared)(git);
+            let is_elsewhere = departure.tree.is_absolute();
+            // The boundary of a work tree that is shared says it.
+            if is_elsewhere && (start.is_shared)(git) {
+                continue;
+            }
             let reasons = if is_elsewhere {
                 moved(departure).into_iter().collect()
             } else if is_unknown {
@@ -58,7 +63,9 @@ pub(super) fn added_departures(
             } else {
                 departed(root, before, departure, &goes, &is_since)
             };
-            found.extend(reasons.into_iter().map(|reason| (by.clone(), reason)));
+            let is_new = departure.by != Path::new(HEAD) && is_since(&by);
+            let origin = if is_new { FindingOrigin::Created } else { FindingOrigin::Earlier };
+            found.extend(reasons.into_iter().map(|reason| (by.clone(), reason, origin)));
         }
     }
     found
@@ -114,11 +121,14 @@ fn behind_links(root: BorrowedFd<'_>, departure: &Departure) -> Option<Reason> {
     Some(Reason::CommitsBehindLinks { files: behind.count(), example })
 }
 
-/// Says that a commit has something that the index of a work tree elsewhere has not: whatever lies there is hidden from the agent.
+/// Says that a commit has something that the index of a work tree elsewhere has not: whatever lies there is hidden from the agent. What the index has
+/// in another form, the user may have changed.
 fn moved(departure: &Departure) -> Option<Reason> {
-    let Departure { tree, commit, protected, others, is_whole, .. } = departure;
-    let differs = !protected.is_empty() || !others.is_empty() || !is_whole;
-    differs.then(|| Reason::MovedElsewhere { tree: escape::path(tree), commit: commit.clone() })
+    let Departure { by, tree, commit, protected, others, is_whole, .. } = departure;
+    let is_news = |file: &ChangedFile| file.kind != StagedKind::File || !file.is_listed;
+    let differs = !protected.is_empty() || others.iter().any(is_news) || !is_whole;
+    let tree = escape::path(tree);
+    (by == Path::new(HEAD) && differs).then(|| Reason::MovedElsewhere { tree, commit: commit.clone() })
 }
 
 fn staged<'d>(departure: &Departure, files: impl Iterator<Item = &'d ChangedFile>) -> Staged {

@@ -519,7 +519,6 @@ fn is_special(stat: &Stat) -> bool {
     !matches!(kind, FileType::RegularFile | FileType::Directory | FileType::Symlink)
 }
 
-/// Says which file it is, and when it was last touched, as a directory too.
 /// Returns the name of the reference at a path, if it has git take another object in the place of one.
 fn replacement(path: &Path) -> Option<String> {
     let mut data = path.ancestors().filter(|above| above.ends_with("refs")).filter_map(Path::parent);
@@ -528,6 +527,7 @@ fn replacement(path: &Path) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
+/// Says which file it is, and when it was last touched, as a directory too.
 fn identity(stat: &Stat) -> String {
     let FileId { device, inode } = beneath::file_id(stat);
     let (size, modified, changed) = (stat.st_size, stat.st_mtime, stat.st_ctime);

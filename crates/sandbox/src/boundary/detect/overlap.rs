@@ -118,7 +118,7 @@ impl Baseline {
         let theirs = other.baseline.indexes.iter();
         self.indexes.extend(theirs.filter_map(|index| index.at(here)));
 
-        self.checkouts.retain(|one| !other.has_entered(&one.git));
+        self.checkouts.retain(|one| one.git.is_absolute() || !other.has_entered(&one.git));
         let theirs = other.baseline.checkouts.iter();
         self.checkouts
             .extend(theirs.filter_map(|one| {

@@ -11,23 +11,20 @@ use rustix::fs::FileType;
 use super::Compared;
 use super::baseline::Baseline;
 use super::finding::{Finding, FindingOrigin};
-use super::origin::Touched;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::objects::Objects;
 use crate::boundary::protect::path_list::MAX_SIZE;
 use crate::boundary::protect::reach::Base;
-use crate::boundary::protect::references::{self, named_by, named_in};
+use crate::boundary::protect::references::{self, MAX_REFERENCE, named_by, named_in};
+use crate::boundary::protect::search::resolved;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-
-/// How much of a file with one reference is read, in bytes.
-const MAX_REFERENCE: u64 = 4096;
 
 impl Baseline {
     /// Lists the references that have changed and lead to a tag that programs may take for more than a name. `host` is where the boundary lies.
     pub fn hostile_tags(&self, root: impl AsFd, host: &Path, mounts: &Mounts, until: Deadline) -> Compared {
         let root = root.as_fd();
-        let is_since = |path: &Path| self.touched(root, path) != Touched::Before;
+        let is_since = |path: &Path| self.is_since(root, path);
         hostile_tags(root, host, mounts, until, is_since)
     }
 }
@@ -52,34 +49,54 @@ fn hostile_tags(
             continue;
         }
         let config = references::read(&data, Path::new("config"), MAX_CONTENT as u64).unwrap_or_default();
-        let mut objects = Objects::open(&data, &host.join(git), ObjectFormat::of(&config), until);
+        let mut objects = Objects::open(&data, &host.join(git), ObjectFormat::of(&config), &resolved, until);
         for path in changed {
             let is_one = path.starts_with("refs");
             let longest = if is_one { MAX_REFERENCE } else { MAX_SIZE };
             let Some(content) = references::read(&data, &path, longest) else { continue };
             let ids: Vec<ObjectId> = if is_one {
-                named_by(&content).into_iter().collect()
+                named_by(&content, objects.format()).into_iter().collect()
             } else {
-                named_in(&content).into_iter().map(|(_, id)| id).collect()
+                let tags = named_in(&content).into_iter().filter(|(name, _)| name.starts_with(b"refs/tags/"));
+                tags.map(|(_, id)| id).collect()
             };
-            let names: Vec<String> = ids.iter().filter_map(|id| hostile_name(&mut objects, id)).collect();
-            let Some(example) = names.first().cloned() else { continue };
-            // Files of many references hold those of the user, too.
-            let origin = if is_one { FindingOrigin::Created } else { FindingOrigin::Earlier };
-            let reason = Reason::NamesTags { tags: names.len(), example };
+            let (mut names, mut unread) = (Vec::new(), 0);
+            for id in ids {
+                match name_of(&mut objects, &id) {
+                    Ok(name) => names.extend(name.filter(|name| repository::is_hostile_tag(name))),
+                    Err(Unread) => unread += 1,
+                }
+            }
             let path = git.join(&path);
-            all.findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
+            let mut found = |reason, origin| {
+                let path = path.clone();
+                all.findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
+            };
+            if let Some(example) = names.first() {
+                // Files of many references hold those of the user, too.
+                let origin = if is_one { FindingOrigin::Created } else { FindingOrigin::Earlier };
+                let example = String::from_utf8_lossy(example).into_owned();
+                found(Reason::NamesTags { tags: names.len(), example }, origin);
+            } else if unread > 0 && !objects.is_exhausted() {
+                found(Reason::NamesUnread { references: unread }, FindingOrigin::Earlier);
+            }
         }
         all.is_whole &= !objects.is_exhausted();
     }
     all
 }
 
-/// Returns the name of a tag in its own object, if programs may take it for more than a name.
-fn hostile_name(objects: &mut Objects, id: &ObjectId) -> Option<String> {
-    let (kind, content) = objects.read(id)?;
-    let tag = (kind == ObjectKind::Tag).then(|| objects::tag(&content, objects.format()))??;
-    repository::is_hostile_tag(tag.name).then(|| String::from_utf8_lossy(tag.name).into_owned())
+/// An object could not be read.
+struct Unread;
+
+/// Returns the name of a tag in its own object, if it is one.
+fn name_of(objects: &mut Objects, id: &ObjectId) -> Result<Option<Vec<u8>>, Unread> {
+    let (kind, content) = objects.read(id).ok_or(Unread)?;
+    if kind != ObjectKind::Tag {
+        return Ok(None);
+    }
+    let tag = objects::tag(&content, objects.format()).ok_or(Unread)?;
+    Ok(Some(tag.name.to_vec()))
 }
 
 /// Lists the files with references in a directory of git's data that have changed.

@@ -15,14 +15,20 @@ use policy::text::json_bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::boundary::protect::objects::Objects;
-use crate::boundary::protect::references::{self, References};
+use crate::boundary::protect::references::{self, References, UnclearReference};
+
+/// What names the commit that is checked out.
+pub(crate) const HEAD: &str = "HEAD";
 
 /// Files in git's data that name a commit to which git goes back when an operation is given up.
-const ABORTED_TO: [&str; 3] = ["rebase-apply/orig-head", "rebase-merge/orig-head", "sequencer/head"];
+const ABORTED_TO: [&str; 5] = [
+    "rebase-apply/head", "rebase-apply/orig-head", "rebase-merge/head", "rebase-merge/orig-head",
+    "sequencer/head",
+];
 
-/// Where an unfinished `git am` has begun, and that it is one.
+/// Where an unfinished `git am` has begun, and what it needs to be one.
 const APPLIED_ON: &str = "ORIG_HEAD";
-const APPLYING: &str = "rebase-apply/applying";
+const APPLYING: &str = "rebase-apply/next";
 
 /// Where an unfinished `git bisect` has begun: a commit, or the name of a branch.
 const BISECTED_FROM: &str = "BISECT_START";
@@ -40,26 +46,30 @@ pub struct NamedCommit {
     /// The file in the directory of git's data.
     #[serde(with = "json_bytes::path")]
     pub(crate) by: PathBuf,
-    /// The number of the commit, in hexadecimal digits.
-    pub(crate) commit: String,
+    /// The number of the commit, in hexadecimal digits; `None` if nobody but git knows which it is.
+    pub(crate) commit: Option<String>,
 }
 
 /// Lists the commits that are named in a directory of git's data, that of `HEAD` first.
 pub(crate) fn named(references: &References, data: impl AsFd) -> Vec<NamedCommit> {
-    let named = |by: &str, reference: &[u8]| {
-        let commit = references.object(reference)?.hex();
+    let named = |by: &str, object: Result<Option<ObjectId>, UnclearReference>| {
+        let commit = object.transpose()?.ok().map(|id| id.hex());
         Some(NamedCommit { by: by.into(), commit })
     };
     let content = |path: &str| references::read(&data, Path::new(path), MAX_PATH as u64);
-    let mut found: Vec<_> = named("HEAD", b"HEAD").into_iter().collect();
-    found.extend(ABORTED_TO.iter().filter_map(|by| named(by, by.as_bytes())));
+    let mut found: Vec<_> = named(HEAD, references.object(HEAD.as_bytes())).into_iter().collect();
+    found.extend(ABORTED_TO.iter().filter_map(|by| named(by, references.object_in(by))));
     if content(APPLYING).is_some() {
-        found.extend(named(APPLIED_ON, APPLIED_ON.as_bytes()));
+        found.extend(named(APPLIED_ON, references.object_by_short_name(APPLIED_ON)));
     }
     if let Some(start) = content(BISECTED_FROM) {
         let branch = [b"refs/heads/", start.trim_ascii()].concat();
-        found
-            .extend(named(BISECTED_FROM, BISECTED_FROM.as_bytes()).or_else(|| named(BISECTED_FROM, &branch)));
+        // Git itself writes a number or the name of a branch, and takes any other revision.
+        let started = references.object_in(BISECTED_FROM).or_else(|_| match references.object(&branch) {
+            Ok(None) => Err(UnclearReference),
+            found => found,
+        });
+        found.extend(named(BISECTED_FROM, started));
     }
     found
 }
@@ -71,6 +81,8 @@ pub(crate) struct ChangedFile {
     pub(crate) kind: StagedKind,
     /// What names its content, as in an index.
     pub(crate) number: String,
+    /// Whether the index has something else of that path.
+    pub(crate) is_listed: bool,
 }
 
 /// In what a commit differs from another one.
@@ -85,15 +97,36 @@ pub(crate) struct Difference {
 
 /// Lists what a commit has that another one does not have so: everything, without another one.
 pub(crate) fn difference(objects: &mut Objects, before: Option<&str>, now: &str) -> Difference {
+    let Some(now) = tree_of(objects, now) else { return Difference::default() };
+    let before = before.and_then(|before| tree_of(objects, before));
+    compared(objects, PathBuf::new(), before, now)
+}
+
+/// Lists what a commit has in a directory, if it has one at a path.
+pub(crate) fn files_in(objects: &mut Objects, commit: &str, directory: &Path) -> Option<Difference> {
+    let mut tree = tree_of(objects, commit)?;
+    for name in directory {
+        let entries = entries(objects, &tree)?.into_iter();
+        let mut of_name = entries.filter(|(entry, _)| entry == name.as_bytes());
+        tree = of_name.find_map(|(_, (kind, id))| (kind == TreeEntryKind::Directory).then_some(id))?;
+    }
+    Some(compared(objects, directory.into(), None, tree))
+}
+
+fn tree_of(objects: &mut Objects, commit: &str) -> Option<ObjectId> {
+    let (kind, content) = objects.read(&ObjectId::from_hex(commit.as_bytes())?)?;
+    (kind == ObjectKind::Commit).then(|| objects::tree_of(&content, objects.format()))?
+}
+
+fn compared(
+    objects: &mut Objects,
+    directory: PathBuf,
+    before: Option<ObjectId>,
+    now: ObjectId,
+) -> Difference {
     let mut found = Difference { is_whole: true, ..Difference::default() };
-    let tree = |objects: &mut Objects, commit: &str| {
-        let (kind, content) = objects.read(&ObjectId::from_hex(commit.as_bytes())?)?;
-        (kind == ObjectKind::Commit).then(|| objects::tree_of(&content, objects.format()))?
-    };
-    let Some(now) = tree(objects, now) else { return Difference::default() };
-    let before = before.and_then(|before| tree(objects, before));
     let mut left = MAX_ENTRIES;
-    let mut ahead = vec![(PathBuf::new(), before, now)];
+    let mut ahead = vec![(directory, before, now)];
     while let Some((directory, before, now)) = ahead.pop() {
         if before.as_ref() == Some(&now) {
             continue;
@@ -126,7 +159,8 @@ pub(crate) fn difference(objects: &mut Objects, before: Option<&str>, now: &str)
                 TreeEntryKind::Link => (StagedKind::Link, LINK),
                 TreeEntryKind::Submodule => (StagedKind::Submodule, SUBMODULE_CONTENT),
             };
-            found.files.push(ChangedFile { path, kind, number: format!("{before_number}{}", id.hex()) });
+            let number = format!("{before_number}{}", id.hex());
+            found.files.push(ChangedFile { path, kind, number, is_listed: false });
         }
     }
     found

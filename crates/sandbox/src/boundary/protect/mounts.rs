@@ -96,7 +96,7 @@ pub struct Checkout {
 pub(crate) struct Departure {
     /// The file in git's data that names the commit.
     pub(crate) by: PathBuf,
-    pub(crate) commit: String,
+    pub(crate) commit: Option<String>,
     pub(crate) tree: PathBuf,
     pub(crate) format: ObjectFormat,
     pub(crate) protected: Vec<ChangedFile>,
@@ -309,7 +309,11 @@ impl Mounts {
         let budget = LookBudget::until(until);
         for departure in self.checkouts.iter_mut().flat_map(|checkout| &mut checkout.departures) {
             let Departure { tree, protected, others, .. } = departure;
-            let is_hidden = |file: &&ChangedFile| hidden.cover(&tree.join(&file.path));
+            // What lies in a directory goes where git writes a file in its place.
+            let is_hidden = |file: &&ChangedFile| {
+                let path = tree.join(&file.path);
+                hidden.cover(&path) || hidden.lie_in(root.as_fd(), &path, &budget)
+            };
             departure.hidden = protected.iter().chain(others.iter()).filter(is_hidden).cloned().collect();
         }
         for list in &mut self.path_lists {

@@ -31,6 +31,9 @@ const MAX_PACKS: usize = 1000;
 const MAX_DIRECTORIES: usize = 100;
 const LEVELS: u32 = 5;
 
+/// Resolves a path that an agent may have written, seen from a directory.
+pub(crate) type Resolve<'r> = &'r dyn Fn(&Path, &Path) -> Option<PathBuf>;
+
 /// The objects of a repository.
 pub(crate) struct Objects {
     format: ObjectFormat,
@@ -44,18 +47,25 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// Opens the objects in a directory of git's data that lies at this path on the host.
-    pub(crate) fn open(data: impl AsFd, host: &Path, format: ObjectFormat, until: Deadline) -> Self {
+    /// Opens the objects in a directory of git's data that lies at this path on the host. `resolve` says where another one lies that it names.
+    pub(crate) fn open(
+        data: impl AsFd,
+        host: &Path,
+        format: ObjectFormat,
+        resolve: Resolve<'_>,
+        until: Deadline,
+    ) -> Self {
         let mut directories = Vec::new();
         if let Ok(own) = beneath::directory(data, Path::new("objects")) {
-            borrow(own, &host.join("objects"), LEVELS, &mut directories);
+            borrow(own, &host.join("objects"), resolve, LEVELS, &mut directories);
         }
         let mut packs = Vec::new();
         for (number, directory) in directories.iter().enumerate() {
             packs.extend(packs_in(directory).into_iter().map(|name| (number, name)));
         }
-        packs.truncate(MAX_PACKS);
-        Self { format, directories, packs, left: MAX_TOTAL, until }
+        // Of what is not looked into, nobody knows what it holds.
+        let left = if packs.len() > MAX_PACKS { 0 } else { MAX_TOTAL };
+        Self { format, directories, packs, left, until }
     }
 
     pub(crate) fn format(&self) -> ObjectFormat {
@@ -69,29 +79,34 @@ impl Objects {
 
     /// Reads an object; `None` if it is not there, is none of git's, or is too much.
     pub(crate) fn read(&mut self, id: &ObjectId) -> Option<(ObjectKind, Vec<u8>)> {
-        if self.until.is_over() {
+        if self.is_exhausted() {
             return None;
+        }
+        // Git takes the first copy that it can read.
+        for number in 0..self.packs.len() {
+            let Some(index) = self.file_of(number, "idx") else { continue };
+            if let Ok(Some(at)) = pack::find(|at, length| up_to(&index, at, length), id) {
+                self.packs.swap(0, number);
+                if let Some(read) = self.packed(at) {
+                    return Some(read);
+                }
+            }
         }
         let hex = id.hex();
         let (directory, name) = hex.split_at(2);
         let path = Path::new(directory).join(name);
-        for at in 0..self.directories.len() {
-            if let Ok((file, stat)) = beneath::file(&self.directories[at], &path) {
-                self.take(usize::try_from(stat.st_size).ok()?)?;
-                let mut content = Vec::new();
-                File::from(file).take(MAX_OBJECT as u64).read_to_end(&mut content).ok()?;
-                let read = objects::loose(&content, self.longest()).ok()?;
-                self.take(read.1.len())?;
-                return Some(read);
-            }
-        }
-        let found = (0..self.packs.len()).find_map(|number| {
-            let index = self.file_of(number, "idx")?;
-            Some((number, pack::find(|at, length| up_to(&index, at, length), id).ok()??))
-        });
-        let (number, at) = found?;
-        self.packs.swap(0, number);
-        self.packed(at)
+        (0..self.directories.len()).find_map(|number| self.loose(number, &path))
+    }
+
+    fn loose(&mut self, number: usize, path: &Path) -> Option<(ObjectKind, Vec<u8>)> {
+        let (file, stat) = beneath::file(&self.directories[number], path).ok()?;
+        self.take(usize::try_from(stat.st_size).ok()?)?;
+        let mut content = Vec::new();
+        File::from(file).take(MAX_OBJECT as u64).read_to_end(&mut content).ok()?;
+        let read = objects::loose(&content, self.longest());
+        // What was inflated in vain costs as much.
+        self.take(read.as_ref().map_or(MAX_OBJECT, |(_, content)| content.len()))?;
+        read.ok()
     }
 
     /// Reads an object in the first pack.
@@ -100,7 +115,11 @@ impl Objects {
         let mut deltas = Vec::new();
         let (kind, mut content) = loop {
             let read = |at, length| up_to(&data, at, length);
-            match pack::stored(read, at, self.format, self.longest()).ok()? {
+            let stored = pack::stored(read, at, self.format, self.longest());
+            if stored.is_err() {
+                self.take(MAX_OBJECT)?;
+            }
+            match stored.ok()? {
                 Stored::Whole(kind, content) => break (kind, content),
                 Stored::Delta { base, delta } => {
                     self.take(delta.len())?;
@@ -145,18 +164,19 @@ impl Objects {
 }
 
 /// Adds a directory of objects, and those that it borrows from.
-fn borrow(directory: OwnedFd, host: &Path, levels: u32, found: &mut Vec<OwnedFd>) {
+fn borrow(directory: OwnedFd, host: &Path, resolve: Resolve<'_>, levels: u32, found: &mut Vec<OwnedFd>) {
     let named = beneath::file(&directory, Path::new("info/alternates")).ok();
     let content =
         named.and_then(|(file, _)| up_to(&file.into(), 0, usize::try_from(MAX_POINTER_LENGTH).ok()?));
     found.push(directory);
     let Some(levels) = levels.checked_sub(1) else { return };
     for named in repository::alternates(&content.unwrap_or_default()).flatten() {
-        let host = host.join(named);
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // To open what an agent names could ask other hosts, or a daemon.
+        let Some(host) = resolve(host, named) else { continue };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if let Ok(more) = rustix::fs::open(&host, flags, Mode::empty()) {
             if found.len() < MAX_DIRECTORIES {
-                borrow(more, &host, levels, found);
+                borrow(more, &host, resolve, levels, found);
             }
         }
     }
@@ -169,9 +189,11 @@ fn packs_in(directory: &OwnedFd) -> Vec<String> {
     let names = entries.flatten().filter_map(|(name, _)| {
         let name = PathBuf::from(name);
         let is_index = name.extension().is_some_and(|end| end == "idx");
-        name.file_stem().filter(|_| is_index)?.to_str().map(str::to_owned)
+        // Git takes no index for one without its pack.
+        let has_pack = || beneath::stat(&opened, &name.with_extension("pack")).is_ok();
+        name.file_stem().filter(|_| is_index && has_pack())?.to_str().map(str::to_owned)
     });
-    names.take(MAX_PACKS).collect()
+    names.take(MAX_PACKS + 1).collect()
 }
 
 /// Reads up to so many bytes at a place in a file: less at its end.

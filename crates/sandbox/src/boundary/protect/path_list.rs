@@ -2,7 +2,7 @@
 //! lines that hide files. They stay writable, or git could not work, so what they come to say is checked.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::ops::Bound;
@@ -59,6 +59,8 @@ pub struct PathList {
     pub(crate) staged: Vec<Staged>,
     /// Of an index, the same for paths that are hidden inside: a commit would record what lies there.
     pub(crate) staged_hidden: Vec<Staged>,
+    /// Of an index, what it has for paths behind links of a work tree, and what these lead to in the boundary.
+    pub(crate) behind: Vec<(Staged, BTreeMap<PathBuf, PathBuf>)>,
     /// Of an index, what it has for the attributes above files that are hidden inside.
     pub(crate) attributes: Vec<Staged>,
     /// Of an index, the files that are hidden inside and that commits leave out because of a bit, with their work trees.
@@ -232,7 +234,7 @@ impl PathList {
             }
         };
         let content_hash = is_read.then(|| ContentHash::of(&file, kind.longest())).flatten();
-        let (linked, trees, links_out, left_out, attributes, sparse) = Default::default();
+        let (linked, trees, links_out, left_out, attributes, sparse, behind) = Default::default();
         let (staged, staged_hidden, staged_links) = Default::default();
         Some(Self {
             path,
@@ -242,6 +244,7 @@ impl PathList {
             trees,
             staged,
             staged_hidden,
+            behind,
             attributes,
             left_out,
             sparse,
@@ -313,7 +316,11 @@ impl PathList {
                 let path = tree.join(path);
                 hidden.cover(&path) || kind == StagedKind::Directory && hidden.lie_in(root, &path, budget)
             };
-            let Some(files) = self.held(&data, &content, *format, is_hidden) else { continue };
+            let Some(mut files) = self.held(&data, &content, *format, is_hidden) else { continue };
+            for (behind, leads) in self.behind.iter().filter(|(behind, _)| behind.tree == *tree) {
+                let is_hidden = |path: &PathBuf| leads.get(path).is_some_and(|real| hidden.cover(real));
+                files.extend(behind.files.iter().filter(|(path, _)| is_hidden(path)).cloned());
+            }
             let sorted: BTreeSet<&Path> = files.iter().map(|(path, _)| path.as_path()).collect();
             let is_above = |directory: &Path| {
                 let mut below = sorted.range::<Path, _>((Bound::Excluded(directory), Bound::Unbounded));
@@ -367,6 +374,23 @@ impl PathList {
             self.staged.push(staged(files));
             self.staged_links.push(staged(links));
         }
+    }
+
+    /// Reads what it holds for paths of a work tree that lead elsewhere in the boundary.
+    pub(crate) fn note_behind(
+        &mut self,
+        data: impl AsFd,
+        tree: &Path,
+        format: ObjectFormat,
+        behind: BTreeMap<PathBuf, PathBuf>,
+    ) {
+        if behind.is_empty() {
+            return;
+        }
+        let Some(content) = self.content(&data) else { return };
+        let files = self.held(&data, &content, format, |path, _| behind.contains_key(path));
+        let staged = Staged { tree: tree.into(), format, files: files.unwrap_or_default() };
+        self.behind.push((staged, behind));
     }
 
     /// Reads it in its directory of git's data.

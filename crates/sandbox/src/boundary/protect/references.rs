@@ -1,5 +1,6 @@
 //! References in a directory of git's data: which object each names, in files, packed or in tables.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -7,8 +8,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use policy::classify::index::ObjectFormat;
 use policy::classify::objects::ObjectId;
 use policy::classify::reftable::{self, Referent};
+use policy::classify::{MAX_CONTENT, repository};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use crate::boundary::protect::path_list::MAX_SIZE;
 use crate::host::beneath;
@@ -17,7 +22,10 @@ use crate::host::beneath;
 const LEVELS: u32 = 5;
 
 /// How much of a file with one reference is read, in bytes.
-const MAX_REFERENCE: u64 = 4096;
+pub(crate) const MAX_REFERENCE: u64 = 4096;
+
+/// How much of the list of tables is read, in bytes: git keeps few.
+const MAX_LIST: u64 = 64 << 10;
 
 /// References of which each work tree has its own, see gitrepository-layout(5).
 const OWN: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
@@ -33,20 +41,24 @@ pub(crate) fn named_in(content: &[u8]) -> Vec<(Vec<u8>, ObjectId)> {
     if is_table.is_err() {
         let lines = content.split(|byte| *byte == b'\n');
         found.extend(lines.filter_map(|line| {
-            let (number, name) = line.split_at(line.iter().position(|byte| *byte == b' ')?);
-            Some((name[1..].to_vec(), ObjectId::from_hex(number)?))
+            let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+            Some((line.get(digits + 1..)?.to_vec(), ObjectId::from_hex(&line[..digits])?))
         }));
     }
     found
 }
 
 /// Returns the object that the content of a file names that is a reference.
-pub(crate) fn named_by(content: &[u8]) -> Option<ObjectId> {
-    match Leads::of(content)? {
-        Leads::Object(id) => Some(id),
-        Leads::Nowhere | Leads::Reference(_) => None,
+pub(crate) fn named_by(content: &[u8], format: ObjectFormat) -> Option<ObjectId> {
+    match Leads::of(content, format) {
+        Ok(Leads::Object(id)) => Some(id),
+        Ok(Leads::Nowhere | Leads::Reference(_)) | Err(UnclearReference) => None,
     }
 }
+
+/// A reference of which nobody but git knows what it names.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct UnclearReference;
 
 /// Where a repository keeps its references.
 pub(crate) struct References {
@@ -54,46 +66,92 @@ pub(crate) struct References {
     own: OwnedFd,
     /// Those that it shares with other work trees.
     common: OwnedFd,
+    format: ObjectFormat,
+    /// Whether they are in tables. What else lies beside these is not obeyed, and the other way round.
+    has_tables: bool,
 }
 
 impl References {
     /// Opens those in a directory of git's data and in the one that it shares with others.
     pub(crate) fn of(own: OwnedFd, common: OwnedFd) -> Self {
-        Self { own, common }
+        let config = read(&common, Path::new("config"), MAX_CONTENT as u64).unwrap_or_default();
+        let (format, has_tables) = (ObjectFormat::of(&config), repository::has_tables(&config));
+        Self { own, common, format, has_tables }
     }
 
     /// Returns the object that a reference names, or that a file right in the data of the work tree does; `None` where there is none.
-    pub(crate) fn object(&self, name: &[u8]) -> Option<ObjectId> {
+    ///
+    /// # Errors
+    ///
+    /// Git would not have written what it names.
+    pub(crate) fn object(&self, name: &[u8]) -> Result<Option<ObjectId>, UnclearReference> {
         let mut name = name.to_vec();
         for _ in 0..=LEVELS {
             match self.referent(&name)? {
-                Leads::Nowhere => return None,
-                Leads::Object(id) => return Some(id),
-                Leads::Reference(next) => name = next,
+                Leads::Nowhere => return Ok(None),
+                Leads::Object(id) => return Ok(Some(id)),
+                Leads::Reference(next) if repository::is_reference_name(&next) => name = next,
+                Leads::Reference(_) => break,
             }
         }
-        None
+        Err(UnclearReference)
     }
 
-    fn referent(&self, name: &[u8]) -> Option<Leads> {
+    /// Returns what a file names that git itself writes with the number of an object in it.
+    ///
+    /// # Errors
+    ///
+    /// There is none in it.
+    pub(crate) fn object_in(&self, path: &str) -> Result<Option<ObjectId>, UnclearReference> {
+        let path = Path::new(path);
+        if beneath::stat(&self.own, path).err() == Some(Errno::NOENT) {
+            return Ok(None);
+        }
+        let content = read(&self.own, path, MAX_REFERENCE).ok_or(UnclearReference)?;
+        match Leads::of(&content, self.format)? {
+            Leads::Object(id) => Ok(Some(id)),
+            Leads::Nowhere | Leads::Reference(_) => Err(UnclearReference),
+        }
+    }
+
+    fn referent(&self, name: &[u8]) -> Result<Leads, UnclearReference> {
         let is_shared = name.starts_with(b"refs/") && !OWN.iter().any(|own| name.starts_with(own.as_bytes()));
         let data = if is_shared { &self.common } else { &self.own };
-        if let Some(tables) = tables(data) {
-            // What lies in a file beside them is not obeyed, but for what git makes only for a moment.
-            let in_table = tables.iter().rev().find_map(|table| in_table(table, name));
-            if in_table.is_some() || is_shared {
-                return in_table;
-            }
+        if self.has_tables {
+            return in_tables(data, name);
         }
         let path = Path::new(OsStr::from_bytes(name));
         if let Ok(target) = beneath::read_link(data, path) {
-            return Some(Leads::Reference(target.into_os_string().as_bytes().to_vec()));
+            return Ok(Leads::Reference(target.into_os_string().as_bytes().to_vec()));
         }
-        match read(data, path, MAX_REFERENCE) {
-            Some(content) => Leads::of(&content),
-            None if is_shared => packed(&read(data, Path::new("packed-refs"), MAX_SIZE)?, name),
-            None => None,
+        if let Some(content) = read(data, path, MAX_REFERENCE) {
+            return Leads::of(&content, self.format);
         }
+        let is_there = match beneath::stat(data, path) {
+            // In a directory there are others.
+            Ok(stat) => FileType::from_raw_mode(stat.st_mode) != FileType::Directory,
+            Err(errno) => !matches!(errno, Errno::NOENT | Errno::NOTDIR),
+        };
+        if is_there {
+            return Err(UnclearReference);
+        }
+        let packed_all = read(&self.common, Path::new("packed-refs"), MAX_SIZE);
+        packed_all.map_or(Ok(Leads::Nowhere), |content| packed(&content, name, self.format))
+    }
+
+    /// Returns the object that git takes for a short name of a reference: gitrevisions(7).
+    ///
+    /// # Errors
+    ///
+    /// Git would not have written what it names.
+    pub(crate) fn object_by_short_name(&self, name: &str) -> Result<Option<ObjectId>, UnclearReference> {
+        for place in ["", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/"] {
+            let found = self.object(format!("{place}{name}").as_bytes())?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -107,23 +165,32 @@ enum Leads {
 
 impl Leads {
     /// Reads the content of a file that is one.
-    fn of(content: &[u8]) -> Option<Self> {
+    fn of(content: &[u8], format: ObjectFormat) -> Result<Self, UnclearReference> {
         if let Some(name) = content.strip_prefix(b"ref:") {
-            return Some(Self::Reference(name.trim_ascii().to_vec()));
+            return Ok(Self::Reference(name.trim_ascii().to_vec()));
         }
-        let text = content.trim_ascii_start();
-        let end = text.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(text.len());
-        ObjectId::from_hex(&text[..end]).map(Self::Object)
+        // What follows the number some readers ignore.
+        let number = content.trim_ascii_start().get(..2 * format.length());
+        number.and_then(ObjectId::from_hex).map(Self::Object).ok_or(UnclearReference)
     }
 }
 
-/// Reads the tables in force in a directory of git's data, the oldest first; `None` where there are none.
-fn tables(data: &OwnedFd) -> Option<Vec<Vec<u8>>> {
-    let list = read(data, Path::new("reftable/tables.list"), MAX_SIZE)?;
-    let names = list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty());
-    let path = |name: &[u8]| PathBuf::from("reftable").join(OsStr::from_bytes(name));
-    let tables = names.filter_map(|name| read(data, &path(name), MAX_SIZE));
-    Some(tables.collect())
+/// Finds a reference in the tables in force in a directory of git's data: the last one that has it counts.
+fn in_tables(data: &OwnedFd, name: &[u8]) -> Result<Leads, UnclearReference> {
+    let Some(list) = read(data, Path::new("reftable/tables.list"), MAX_LIST) else {
+        return Ok(Leads::Nowhere);
+    };
+    let tables = list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty());
+    let mut left = MAX_SIZE;
+    for table in tables.rev() {
+        let path = PathBuf::from("reftable").join(OsStr::from_bytes(table));
+        let table = read(data, &path, left + 1).ok_or(UnclearReference)?;
+        left = left.checked_sub(table.len() as u64).ok_or(UnclearReference)?;
+        if let Some(found) = in_table(&table, name) {
+            return Ok(found);
+        }
+    }
+    Ok(Leads::Nowhere)
 }
 
 /// Returns where a reference leads by a table; `None` if that has nothing of it.
@@ -144,12 +211,21 @@ fn in_table(table: &[u8], name: &[u8]) -> Option<Leads> {
     found
 }
 
-/// Finds a reference among packed ones.
-fn packed(content: &[u8], name: &[u8]) -> Option<Leads> {
-    content.split(|byte| *byte == b'\n').find_map(|line| {
-        let number = line.strip_suffix(name)?.strip_suffix(b" ")?;
-        ObjectId::from_hex(number).map(Leads::Object)
-    })
+/// Finds a reference among packed ones. Git searches by halves for it, and takes any one byte for what ends the number.
+fn packed(content: &[u8], name: &[u8], format: ObjectFormat) -> Result<Leads, UnclearReference> {
+    let lines = content.split(|byte| *byte == b'\n');
+    let of_name = lines.filter_map(|line| {
+        let number = line.get(..2 * format.length())?;
+        (line.get(number.len() + 1..)? == name).then_some(number)
+    });
+    let numbers: BTreeSet<&[u8]> = of_name.collect();
+    match numbers.first() {
+        None => Ok(Leads::Nowhere),
+        Some(number) if numbers.len() == 1 => {
+            ObjectId::from_hex(number).map(Leads::Object).ok_or(UnclearReference)
+        }
+        Some(_) => Err(UnclearReference),
+    }
 }
 
 pub(crate) fn read(data: impl AsFd, path: &Path, longest: u64) -> Option<Vec<u8>> {

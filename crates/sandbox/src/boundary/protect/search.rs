@@ -12,7 +12,8 @@ use policy::protect::table::{self, NamePattern};
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
-pub use self::checkouts::KnownCommits;
+pub use self::checkouts::Start;
+pub(crate) use self::checkouts::resolved;
 use self::listed::{Listed, pattern_below};
 pub use self::rules::SearchRules;
 use crate::boundary::protect::mounts::{
@@ -77,7 +78,7 @@ pub fn mounts_since(
     host: &Path,
     walk: &Walk,
     rules: &SearchRules<'_>,
-    known: Option<KnownCommits<'_>>,
+    start: Option<&Start<'_>>,
     until: Deadline,
 ) -> io::Result<Mounts> {
     let mut search = Search {
@@ -101,6 +102,7 @@ pub fn mounts_since(
         loose: BTreeSet::new(),
         unexpected: BTreeSet::new(),
         path_lists: Vec::new(),
+        data_outside: BTreeSet::new(),
         budget: ReadBudget::default(),
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
@@ -148,7 +150,7 @@ pub fn mounts_since(
     search.privileged(walk);
     search.closed();
     search.outward_links();
-    let checkouts = search.checkouts(known);
+    let checkouts = search.checkouts(walk, start);
     let mut mounts = search.finish();
     mounts.checkouts = checkouts;
     mounts.all_links.clone_from(&walk.links);

@@ -58,8 +58,10 @@ impl Scan {
         // What was found is classified in any case: an agent can make more than can be searched.
         let searching = until.leaving_a_third();
         let walk = walk_everywhere(root, by.protect.depth, searching, known)?;
-        let known = |git: &Path| remembered.baseline.commits_of(git);
-        let mounts = search::mounts_since(root, &remembered.host, &walk, by, Some(&known), searching)?;
+        let commits = |git: &Path| remembered.baseline.commits_of(git);
+        let is_since = |path: &Path| remembered.baseline.is_since(root, path);
+        let start = search::Start { commits: &commits, is_since: &is_since };
+        let mounts = search::mounts_since(root, &remembered.host, &walk, by, Some(&start), searching)?;
         let mut names = remembered.baseline.new_names(root, &mounts, by.protect);
         names.extend(remembered.baseline.new_links_out(root, &mounts));
         let prepared = remembered.baseline.prepared(root, &mounts, by.protect);

@@ -4,71 +4,135 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use policy::classify::MAX_CONTENT;
 use policy::classify::index::{self, ObjectFormat, StagedKind};
 use policy::classify::repository::{self, MAX_POINTER_LENGTH};
 
-use crate::boundary::protect::commits::{self, ChangedFile, Difference, NamedCommit};
+use crate::boundary::protect::commits::{self, ChangedFile, Difference, HEAD, NamedCommit};
 use crate::boundary::protect::mounts::{Checkout, Departure};
 use crate::boundary::protect::objects::Objects;
-use crate::boundary::protect::path_list::MAX_SIZE;
+use crate::boundary::protect::path_list::{MAX_SIZE, data_outside};
 use crate::boundary::protect::references::{self, References};
+use crate::boundary::protect::search::outside;
 use crate::boundary::protect::search::outward::ListedPaths;
 use crate::boundary::protect::search::progress::{Leads, Search};
+use crate::boundary::protect::search::resolve::canonical;
 use crate::boundary::protect::search::staged::Writes;
+use crate::boundary::walk::Walk;
 use crate::host::beneath;
 
-/// Returns the commits that were named in a directory of git's data at the start; `None` where nobody looked then.
-pub type KnownCommits<'a> = &'a dyn Fn(&Path) -> Option<Vec<NamedCommit>>;
+/// What is known of the start.
+pub struct Start<'a> {
+    /// Returns the commits that were named in a directory of git's data; `None` where nobody looked then.
+    pub commits: &'a dyn Fn(&Path) -> Option<Vec<NamedCommit>>,
+    /// Returns whether what lies at a path was touched since.
+    pub is_since: &'a dyn Fn(&Path) -> bool,
+}
+
+/// A directory of git's data.
+struct Data {
+    /// Relative to the boundary; absolute, where it lies out of that.
+    git: PathBuf,
+    own: OwnedFd,
+    /// What it shares with others: itself, where it shares nothing. It lies here on the host.
+    common: OwnedFd,
+    host: PathBuf,
+    trees: Vec<PathBuf>,
+}
+
+impl Data {
+    /// Opens one out of the boundary, of a work tree in it.
+    fn outside(git: &Path, tree: &Path) -> Option<Self> {
+        let host = outside::common(git);
+        let (own, common) = (data_outside(git).ok()?, data_outside(&host).ok()?);
+        Some(Self { git: git.into(), own, common, host, trees: vec![tree.into()] })
+    }
+}
+
+/// Resolves a path without asking anybody but the kernel.
+pub(crate) fn resolved(base: &Path, path: &Path) -> Option<PathBuf> {
+    canonical(base, path).ok()
+}
+
+/// Returns what names objects in git's data.
+fn object_format(common: &OwnedFd) -> ObjectFormat {
+    let config = references::read(common, Path::new("config"), MAX_CONTENT as u64);
+    ObjectFormat::of(&config.unwrap_or_default())
+}
 
 impl Search<'_> {
     /// Notes the commits to which git brings each work tree, and in what those that are not known depart from its index.
-    pub(super) fn checkouts(&self, known: Option<KnownCommits<'_>>) -> Vec<Checkout> {
+    pub(super) fn checkouts(&self, walk: &Walk, start: Option<&Start<'_>>) -> Vec<Checkout> {
+        let is_new = |link: &&PathBuf| start.is_some_and(|start| (start.is_since)(link));
+        let links: Vec<&PathBuf> = walk.links.iter().filter(is_new).collect();
         let listed = ListedPaths::of(&self.reach);
-        let data = |git: &PathBuf| Some((git.clone(), beneath::directory(self.root, git).ok()?));
-        let all = self.seen_git.iter().filter_map(data);
-        let all = all.take_while(|_| !self.until.is_over());
-        let checkouts = all.filter_map(|(git, data)| {
-            let common = self.common(&git)?;
-            let references = References::of(
-                beneath::directory(self.root, &git).ok()?,
-                beneath::directory(self.root, &common).ok()?,
-            );
-            let commits = commits::named(&references, &data);
-            let departures =
-                known.map(|known| self.departures(&git, &common, &data, &commits, known(&git), &listed));
+        let inside = self.seen_git.iter().filter_map(|git| self.inside(git));
+        let outside = self.data_outside.iter().filter_map(|(git, tree)| Data::outside(git, tree));
+        let mut all: Vec<Data> = inside.chain(outside).collect();
+        // What an agent has made takes no time from what was there.
+        if let Some(start) = start {
+            all.sort_by_key(|data| (start.commits)(&data.git).is_none());
+        }
+        let mut checkouts = Vec::new();
+        for data in all.into_iter().take_while(|_| !self.until.is_over()) {
+            let (Ok(own), Ok(common)) = (data.own.try_clone(), data.common.try_clone()) else { continue };
+            let commits = commits::named(&References::of(own, common), &data.own);
+            let departures = start.map(|start| {
+                let known = (start.commits)(&data.git).unwrap_or_default();
+                self.departures(&data, &commits, &known, &links, &listed)
+            });
             let departures = departures.unwrap_or_default();
-            (!commits.is_empty()).then_some(Checkout { git, commits, departures })
-        });
-        checkouts.collect()
+            if !commits.is_empty() || !departures.is_empty() {
+                checkouts.push(Checkout { git: data.git, commits, departures });
+            }
+        }
+        checkouts
+    }
+
+    /// Opens a directory of git's data in the boundary; `None` where what it shares with others lies out of it, where nobody inside can write.
+    fn inside(&self, git: &Path) -> Option<Data> {
+        let common = self.common(git)?;
+        let open = |git: &Path| beneath::directory(self.root, git).ok();
+        let (own, shared) = (open(git)?, open(&common)?);
+        let trees = self.own_trees(git);
+        Some(Data { git: git.into(), own, common: shared, host: self.host.join(common), trees })
     }
 
     fn departures(
         &self,
-        git: &Path,
-        common: &Path,
-        data: &OwnedFd,
+        data: &Data,
         commits: &[NamedCommit],
-        known: Option<Vec<NamedCommit>>,
+        known: &[NamedCommit],
+        links: &[&PathBuf],
         listed: &ListedPaths<'_>,
     ) -> Vec<Departure> {
-        let known = known.unwrap_or_default();
-        let is_known = |one: &&NamedCommit| known.iter().any(|known| known.commit == one.commit);
-        let mut new = commits.iter().filter(|one| !is_known(one)).peekable();
-        if new.peek().is_none() {
+        let is_known = |one: &NamedCommit| {
+            let is_same = |known: &NamedCommit| {
+                known.commit == one.commit && (one.commit.is_some() || known.by == one.by)
+            };
+            known.iter().any(is_same)
+        };
+        let head = known.iter().find(|known| known.by == Path::new(HEAD));
+        // One that is gone may be one that was not found.
+        let is_gone = head.is_some() && !commits.iter().any(|one| one.by == Path::new(HEAD));
+        let gone = is_gone.then(|| NamedCommit { by: HEAD.into(), commit: None });
+        let new: Vec<NamedCommit> =
+            commits.iter().filter(|one| !is_known(one)).cloned().chain(gone).collect();
+        let trees = &data.trees;
+        let has_links = links.iter().any(|link| trees.iter().any(|tree| link.starts_with(tree)));
+        if new.is_empty() && !has_links {
             return Vec::new();
         }
-        let head =
-            known.iter().find(|known| known.by == Path::new("HEAD")).map(|known| known.commit.as_str());
-        let format = self.object_format(git);
-        let Ok(objects) = beneath::directory(self.root, common) else { return Vec::new() };
-        let mut objects = Objects::open(objects, &self.host.join(common), format, self.until);
-        let trees = self.own_trees(git);
+        let head = head.and_then(|head| head.commit.as_deref());
+        let format = object_format(&data.common);
+        let mut objects = Objects::open(&data.common, &data.host, format, &resolved, self.until);
         let mut departures = Vec::new();
-        for NamedCommit { by, commit } in new {
-            let difference = commits::difference(&mut objects, head, commit);
+        for NamedCommit { by, commit } in &new {
+            let difference = commit.as_deref().map(|now| commits::difference(&mut objects, head, now));
+            let difference = difference.unwrap_or_default();
             let is_whole = difference.is_whole;
-            let files = departing(data, format, difference);
-            for tree in &trees {
+            let files = departing(&data.own, format, difference);
+            for tree in trees {
                 let mut writes = Writes::to(self, tree, listed);
                 let (protected, others) =
                     files.iter().cloned().partition(|file| writes.something_protected(&file.path, file.kind));
@@ -83,6 +147,24 @@ impl Search<'_> {
                     is_whole,
                 });
             }
+        }
+        // Of the commit that was there, links may have come to lie above files.
+        let head = head.filter(|_| !new.iter().any(|one| one.by == Path::new(HEAD)));
+        for (tree, link) in trees.iter().flat_map(|tree| links.iter().map(move |link| (tree, link))) {
+            let (Some(commit), Ok(link)) = (head, link.strip_prefix(tree)) else { continue };
+            let Some(difference) = commits::files_in(&mut objects, commit, link) else { continue };
+            let mut others = departing(&data.own, format, difference);
+            others.retain(|file| file.kind == StagedKind::File);
+            departures.push(Departure {
+                by: HEAD.into(),
+                commit: Some(commit.to_owned()),
+                tree: tree.clone(),
+                format,
+                protected: Vec::new(),
+                others,
+                hidden: Vec::new(),
+                is_whole: true,
+            });
         }
         departures
     }
@@ -121,5 +203,7 @@ fn departing(data: &OwnedFd, format: ObjectFormat, difference: Difference) -> Ve
                 tree.is_some_and(|tree| indexed.contains(&(above, tree)))
             })
     };
-    files.iter().filter(|file| !is_indexed(file)).cloned().collect()
+    let listed: BTreeSet<&Path> = indexed.iter().map(|(path, _)| *path).collect();
+    let departing = files.iter().filter(|file| !is_indexed(file));
+    departing.map(|file| ChangedFile { is_listed: listed.contains(&*file.path), ..file.clone() }).collect()
 }

@@ -36,6 +36,7 @@ impl Search<'_> {
         }
         let common = common(&git);
         self.index_outside(&git, tree);
+        self.data_outside.insert((git.clone(), tree.into()));
         self.links_outside(Path::new(""), &common.join("hooks"), Path::new(".git/hooks"), Cause::Named);
         self.configurations_outside(vec![common.join("config"), git.join("config.worktree")], tree);
     }
@@ -152,7 +153,7 @@ pub(super) fn object_format_outside(git: &Path) -> ObjectFormat {
 }
 
 /// Returns the directory of the data that a directory of git's data shares with others: itself, where it shares none.
-fn common(git: &Path) -> PathBuf {
+pub(super) fn common(git: &Path) -> PathBuf {
     let content = read(&git.join("commondir")).ok();
     let common = content.and_then(|content| Some(git.join(commondir(&content)?)));
     common.unwrap_or_else(|| git.into())

@@ -63,6 +63,8 @@ pub(super) struct Search<'a> {
     /// What git does not make among its data.
     pub(super) unexpected: BTreeSet<Link>,
     pub(super) path_lists: Vec<PathList>,
+    /// Directories of git's data out of the boundary, with the work trees in it that they are of.
+    pub(super) data_outside: BTreeSet<(PathBuf, PathBuf)>,
     pub(super) budget: ReadBudget,
     /// Directories of git's data and the work trees for which their lists of paths were gone through.
     pub(super) seen_lists: BTreeSet<(PathBuf, PathBuf)>,

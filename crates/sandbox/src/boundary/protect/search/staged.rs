@@ -23,6 +23,9 @@ use crate::host::beneath;
 /// How many directories of a work tree are open at a time. What is deeper is resolved from the top.
 const MAX_OPEN: usize = 32;
 
+/// How many paths behind links are kept of one work tree.
+const MAX_BEHIND: usize = 10_000;
+
 impl Search<'_> {
     /// Notes what indexes hold for protected paths: `git checkout -- .` and `git stash` write it there. Notes the links out of the
     /// boundary, too, beneath which an index lists files: where git takes a directory out of a work tree as a whole, it follows them.
@@ -58,7 +61,9 @@ impl Search<'_> {
         let is_protected =
             |path: &Path, kind: StagedKind| writes.borrow_mut().something_protected(path, kind);
         list.stage(self.root, data, tree, format, is_protected);
-        list.links_out.extend(writes.into_inner().directories.links_out());
+        let writes = writes.into_inner();
+        list.note_behind(data, tree, format, writes.behind);
+        list.links_out.extend(writes.directories.links_out());
     }
 
     /// Lists the work trees that the index in a directory of git's data is of: those whose `.git` leads right there. Of more than one nobody
@@ -109,6 +114,8 @@ pub(super) struct Writes<'s> {
     nested: NestedBases<'s>,
     /// An index is sorted: what begins with the same name comes together.
     last: (OsString, Vec<PathBuf>),
+    /// Paths behind links, and what they lead to in the boundary.
+    behind: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl<'s> Writes<'s> {
@@ -125,6 +132,7 @@ impl<'s> Writes<'s> {
             directories: Directories::of(search, tree),
             nested: NestedBases::within(search, tree),
             last: Default::default(),
+            behind: BTreeMap::new(),
         }
     }
 
@@ -138,6 +146,9 @@ impl<'s> Writes<'s> {
             let is_elsewhere = search.is_of_git(&link, &real) || search.is_unmade(&link, &real, self.listed);
             if is_elsewhere || search.is_protected(&real) {
                 return true;
+            }
+            if self.behind.len() < MAX_BEHIND {
+                self.behind.insert(path.into(), real);
             }
         }
         let Some(first) = path.iter().next() else { return false };
