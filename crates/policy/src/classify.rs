@@ -40,6 +40,7 @@ mod prompt;
 mod reason;
 pub mod reftable;
 pub mod repository;
+mod script;
 mod settings;
 mod value;
 mod versions;
@@ -80,10 +81,11 @@ pub fn concerns(relative: &Path) -> bool {
     FileRole::of(relative).is_some() || FileRole::above_git(relative).is_some()
 }
 
-/// Returns how much is read of the file at this path. Longer ones are not classified.
+/// Returns how much is read of the file at this path. Longer ones are not classified, except for text, of which the beginning counts.
 pub fn most_of(relative: &Path) -> usize {
     match FileRole::of(relative) {
         Some(FileRole::Listed(_, ContentRule::CompileCommands)) => compile_commands::MOST,
+        Some(FileRole::Listed(_, ContentRule::Text)) => script::MOST,
         _ => MAX_CONTENT,
     }
 }
@@ -137,9 +139,9 @@ pub fn classify_among(
     }
     // In a directory that looks like git's, within one of another program, both decide.
     let above = FileRole::above_git(relative).filter(|_| !is_reference(content));
-    let mut roles = place.into_iter().chain(above).peekable();
-    roles.peek()?;
-    if content.len() > most_of(relative) {
+    let mut roles = place.into_iter().chain(above);
+    let is_text = |role| matches!(role, FileRole::Listed(_, ContentRule::Text));
+    if content.len() > most_of(relative) && !roles.clone().all(is_text) {
         return Some(Reason::TooLarge { bytes: content.len() });
     }
     roles.find_map(|role| classify_role(role, relative, content, shared))
@@ -179,8 +181,12 @@ fn classify_content(
     shared: &[PathBuf],
 ) -> Option<Reason> {
     let is_empty = content.trim_ascii().is_empty();
+    let is_cut = matches!(rule, ContentRule::Text) && content.len() > script::MOST;
+    if rule.is_of_text() && script::is_one(content, is_cut) {
+        return Some(Reason::Run { program: row.program.to_owned() });
+    }
     match rule {
-        ContentRule::Harmless => None,
+        ContentRule::Harmless | ContentRule::Text => None,
         ContentRule::Exists => Some(Reason::Run { program: row.program.to_owned() }),
         ContentRule::Run => (!is_empty).then(|| Reason::Run { program: row.program.to_owned() }),
         ContentRule::StartUp => (!is_empty).then_some(Reason::StartUp),
@@ -367,23 +373,25 @@ impl FileRole {
     }
 
     /// Returns the role that a file in a `.git` has for the program whose directory that lies in: some of these programs search theirs for
-    /// names that end in a certain way, wherever they are. Names that git makes do not end so.
+    /// names that end in a certain way, wherever they are. Names that git makes do not end so. Among its commands, Droid takes any script.
     fn above_git(relative: &Path) -> Option<Self> {
         let folded = relative.to_string_lossy().to_ascii_lowercase();
         let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
         let is_within = components.iter().skip(1).any(|name| *name == ".git");
         let (row, content) = table::content_rule(&components).filter(|_| is_within)?;
-        let counts = match content {
-            ContentRule::Harmless => false,
-            ContentRule::Run | ContentRule::Exists => {
-                let extension = Path::new(components.last()?).extension()?.to_str()?;
-                extension.len() <= 6
-                    && extension.starts_with(|first: char| first.is_ascii_alphabetic())
-                    && !GIT_EXTENSIONS.contains(&extension)
-            }
-            _ => true,
+        let ends_otherwise = || {
+            let extension = Path::new(components.last()?).extension()?.to_str()?;
+            let is_short =
+                extension.len() <= 6 && extension.starts_with(|first: char| first.is_ascii_alphabetic());
+            Some(is_short && !GIT_EXTENSIONS.contains(&extension))
         };
-        counts.then_some(Self::Listed(row, content))
+        match content {
+            ContentRule::Harmless => None,
+            ContentRule::Run | ContentRule::Exists if ends_otherwise() != Some(true) => {
+                components.contains(&"commands").then_some(Self::Listed(row, &ContentRule::Text))
+            }
+            _ => Some(Self::Listed(row, content)),
+        }
     }
 
     /// Returns a file in `.git`, by the directories between.

@@ -1,6 +1,7 @@
 //! Prompts of agents: text with a header, of which some of these run something while they read it.
 
 use super::reason::Reason;
+use super::script::is_blank;
 use super::settings;
 use crate::protect::table::content::FileFormat;
 use crate::protect::table::harmless::PROMPT;
@@ -29,8 +30,6 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     if let Some(mark) = MARKS.into_iter().find(|mark| text.contains(mark) || bare.contains(mark)) {
         return setting(mark);
     }
-    // Python takes more control characters for blanks than others do.
-    let is_blank = |letter: char| letter == '\u{feff}' || letter.is_whitespace() || letter.is_control();
     let whole = text;
     let text = whole.trim_start_matches(is_blank);
     // To some readers, a header begins at the beginning of a line alone.
@@ -99,10 +98,10 @@ fn has_table_of_tools(header: &str) -> bool {
 /// some take what follows on that line for a language and run it, some end the header at a line that only begins with `---`, to some one with
 /// spaces after it is none, so that the header begins at the next or goes on to it, and to some neither is one that follows the first at once.
 fn header(after: &str) -> Option<&str> {
-    let is_blank = |line: &str| line.trim_matches([' ', '\t', '\r']).is_empty();
+    let is_empty = |line: &str| line.trim_matches([' ', '\t', '\r']).is_empty();
     let (header, rest) = after.split_once("\n---").unwrap_or((after, ""));
     let (begin, end) = (&header[..first_line(header)], &rest[..first_line(rest)]);
-    let is_end = matches!(end, "" | "\r") || is_blank(end) && !rest.contains("\n---");
+    let is_end = matches!(end, "" | "\r") || is_empty(end) && !rest.contains("\n---");
     let has_lines = header.contains('\n') || header.len() == after.len();
     (matches!(begin, "" | "\r") && is_end && has_lines).then_some(header)
 }

@@ -30,23 +30,24 @@ mod shells;
 mod version_control;
 mod writable;
 
-/// What is in a directory beside what a row's list knows: text, pictures and what programs keep there runs nothing. Everything
-/// else does, for all that is known: a lock file of packages says where programs come from.
+/// What is in a directory beside what a row's list knows: text, pictures and what programs keep there runs nothing, unless it is a
+/// script, which Droid runs whatever its name is. Everything else does, for all that is known: a lock file of packages says where programs
+/// come from.
 const IN_ANY_DIRECTORY: FileRules = &[
-    ("**/.gitignore", ContentRule::Harmless),
-    ("**/.gitkeep", ContentRule::Harmless),
-    ("**/license", ContentRule::Harmless),
-    ("*.csv", ContentRule::Harmless),
-    ("*.gif", ContentRule::Harmless),
-    ("*.jpeg", ContentRule::Harmless),
-    ("*.jpg", ContentRule::Harmless),
-    ("*.log", ContentRule::Harmless),
-    ("*.orig", ContentRule::Harmless),
-    ("*.pdf", ContentRule::Harmless),
-    ("*.png", ContentRule::Harmless),
-    ("*.svg", ContentRule::Harmless),
-    ("*.txt", ContentRule::Harmless),
-    ("*.webp", ContentRule::Harmless),
+    ("**/.gitignore", ContentRule::Text),
+    ("**/.gitkeep", ContentRule::Text),
+    ("**/license", ContentRule::Text),
+    ("*.csv", ContentRule::Text),
+    ("*.gif", ContentRule::Text),
+    ("*.jpeg", ContentRule::Text),
+    ("*.jpg", ContentRule::Text),
+    ("*.log", ContentRule::Text),
+    ("*.orig", ContentRule::Text),
+    ("*.pdf", ContentRule::Text),
+    ("*.png", ContentRule::Text),
+    ("*.svg", ContentRule::Text),
+    ("*.txt", ContentRule::Text),
+    ("*.webp", ContentRule::Text),
     ("*", ContentRule::Run),
 ];
 

@@ -283,6 +283,58 @@ fn a_prompt_that_agents_decode_in_different_ways_is_unreadable() {
 }
 
 #[test]
+fn a_script_is_found_among_text_whatever_its_name_is() {
+    let script = "#!/bin/sh\nevil\n";
+    for path in [
+        ".factory/commands/review.md", ".factory/commands/a/notes.txt", ".factory/commands/x.log",
+        ".factory/commands/LICENSE", ".factory/commands/x.svg", ".factory/commands/x.orig",
+        ".factory/commands/.gitignore", ".factory/commands/.config.kiro", ".factory/commands/x.toml",
+        ".agent/commands/x.yml", ".agents/commands/x.md", ".agents/commands/x.csv", ".claude/commands/x.md",
+        ".opencode/command/x.md", ".cursor/rules/x.mdc", ".vscode/x.md", ".idea/x.png",
+        "filter_plugins/README.md",
+        // Among the commands of a program, also what looks like git's.
+        ".factory/commands/.git/x", ".factory/commands/.git/hooks/x.sample", ".agents/commands/a/.git/x.pack",
+    ] {
+        assert!(matches!(file(path, script), Some(Reason::Run { .. })), "{path}");
+        let before = ["\u{feff}", "\n", " \t", "\r\n\u{feff}", "\0", "\u{a0}"];
+        for content in before.map(|before| format!("{before}#! evil")) {
+            assert!(file(path, &content).is_some(), "{path}: {content:?}");
+        }
+        assert_eq!(file(&format!(".claude/worktrees/{path}"), script), None, "{path}");
+    }
+    for path in [".factory/commands/x.toml", ".factory/commands/x.yaml", ".factory/commands/x.yml"] {
+        assert!(file(path, "#!python3 -c evil()\n").is_some(), "{path}: all of it is a comment");
+        assert_eq!(file(path, "# python3 -c evil()\n"), None, "{path}");
+    }
+    for path in [".claude/skills/r/.git/hooks/pre-commit.sample", ".agents/r/.git/hooks/update.sample"] {
+        assert_eq!(file(path, script), None, "{path}");
+    }
+}
+
+#[test]
+fn text_and_pictures_pass_however_long_they_are() {
+    let long = "x".repeat(2 * MAX_CONTENT);
+    for path in [
+        ".claude/README.md", ".cursor/README.md", ".vscode/README.md", ".factory/commands/README.md",
+        ".claude/LICENSE", ".idea/LICENSE", ".cursor/notes.txt", ".vscode/notes.txt", ".agents/notes.txt",
+        ".claude/.gitignore",
+    ] {
+        for content in ["", "# Notes\n\n```sh\n#!/bin/sh\n```\n", "! # #!\n", "#! \u{e4}"] {
+            let is_script = content.starts_with("#!");
+            assert_eq!(file(path, content).is_some(), is_script, "{path}: {content:?}");
+        }
+    }
+    for path in [".claude/x.png", ".cursor/debug.log", ".vscode/notes.txt", ".idea/x.pdf"] {
+        assert_eq!(file(path, &long), None, "{path}");
+        for before in ["#!", "\n #!", &"\n".repeat(MAX_CONTENT)] {
+            assert!(matches!(file(path, &format!("{before}{long}")), Some(Reason::Run { .. })), "{path}");
+        }
+        assert_eq!(classify(Path::new(path), FILE, b"\x89PNG\r\n\x1a\n\0#!"), None, "{path}");
+        assert_eq!(classify(Path::new(path), EntryType::Link, b""), Some(Reason::NotAFile), "{path}");
+    }
+}
+
+#[test]
 fn what_tools_write_for_a_new_project_passes() {
     for (path, content) in [
         // git init, npm init, uv init, bundle init, gradle init, mise use, lake new, dotnet new.

@@ -49,7 +49,7 @@ fn entries_without_end_are_too_much_to_be_classified() {
     let baseline = boundary.baseline();
     boundary.directory(".idea");
     for number in 0..70_000 {
-        symlink("x", boundary.host.join(format!(".idea/{number}.txt"))).unwrap();
+        fs::create_dir(boundary.host.join(format!(".idea/{number}"))).unwrap();
     }
     let findings = boundary.compare(&baseline);
     let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason)).collect();
@@ -203,4 +203,23 @@ fn what_is_too_large_to_be_read_whole_is_compared_by_its_stamp() {
     write("[]");
     let found = boundary.compare(&baseline);
     assert!(matches!(found[..], [Finding { reason: Reason::TooLarge { .. }, .. }]), "{found:?}");
+}
+
+#[test]
+fn of_text_and_pictures_only_the_beginning_is_read() {
+    let boundary = Boundary::new();
+    let long = "x".repeat(1_000_000);
+    let script = format!("#!/bin/sh\n{long}\n");
+    boundary.write(".factory/commands/old.txt", &script);
+    let baseline = boundary.baseline();
+    for number in 0..100 {
+        boundary.write(&format!(".agents/{number}.png"), &long);
+    }
+    assert_eq!(boundary.paths(&baseline), [""; 0], "the control: of other files so much is not read");
+    boundary.write(".agents/commands/new.txt", &script);
+    assert_eq!(boundary.paths(&baseline), [".agents/commands/new.txt"]);
+    fs::rename(boundary.host.join(".factory"), boundary.host.join("moved")).unwrap();
+    // What is read of it is the same, and so is its size.
+    boundary.write(".factory/commands/old.txt", &script.replace("xxxx\n", "evil\n"));
+    assert_eq!(boundary.paths(&baseline), [".agents/commands/new.txt", ".factory/commands/old.txt"]);
 }

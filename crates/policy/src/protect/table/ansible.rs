@@ -30,7 +30,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "lookup_plugins", "module_utils", "netconf_plugins", "shell_plugins", "strategy_plugins",
         "terminal_plugins", "test_plugins", "vars_plugins"], PROGRAM,
         "loads modules of Python in it: of some kinds each one, of the others those that a playbook names",
-        DOCS, &[("*.md", ContentRule::Harmless)]),
+        DOCS, &[("*.md", ContentRule::Text)]),
     read_only(&["collections/ansible_collections"], PROGRAM, "loads the plugins of collections in it",
         "Ansible, \"Using collections in a playbook\"", RUN),
     read_only(&[".ansible/collections"], LINT, "loads the plugins of collections in it", LINT_CACHE, RUN),

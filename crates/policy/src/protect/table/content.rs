@@ -11,6 +11,8 @@ use super::harmless;
 pub(crate) enum ContentRule {
     /// Nothing in it runs anything by itself.
     Harmless,
+    /// Text or a picture: nothing in it runs anything, unless it is a script.
+    Text,
     /// It is run, or says what is: whatever it holds counts.
     Run,
     /// The same, and a directory counts even if it is empty: a program uses whichever is there.
@@ -74,6 +76,11 @@ impl ContentRule {
     /// Returns whether a project may well have a link here, whose target is classified by itself.
     pub(crate) fn is_of_any_build(&self) -> bool {
         matches!(self, Self::CompileCommands | Self::DotEnv | Self::EditorConfig | Self::GitAttributes)
+    }
+
+    /// Returns whether a file may pass and be a script all the same: the first line of one is a comment to most settings.
+    pub(crate) fn is_of_text(&self) -> bool {
+        matches!(self, Self::Opencode(_) | Self::Prompt | Self::Settings(..) | Self::Text)
     }
 }
 

@@ -24,7 +24,7 @@ const VSCODE: FileRules = &[
     ("extensions.json", ContentRule::Settings(FileFormat::Json, harmless::VSCODE_EXTENSIONS)),
     ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
     ("*.code-snippets", ContentRule::Harmless),
-    ("*.md", ContentRule::Harmless),
+    ("*.md", ContentRule::Text),
 ];
 
 const VIM_LOCALRC: &str = "Vim, with vim-localrc";

@@ -412,7 +412,8 @@ impl Classifier {
             _ => EntryType::Special,
         };
         self.left = self.left.saturating_sub(content.len().min(MAX_CONTENT) as u64);
-        if let (Some(keeping), true) = (&mut self.keeping, concerns(seen_as)) {
+        let is_whole = content.len() <= most_of(seen_as);
+        if let (Some(keeping), true) = (&mut self.keeping, is_whole && concerns(seen_as)) {
             if let EntryType::File { .. } = found {
                 keeping.note_content(path, &stat, &content);
             }
@@ -421,8 +422,8 @@ impl Classifier {
         let is_linked = matches!(found, EntryType::File { .. }) && stat.st_nlink > 1;
         let linked = || is_linked.then_some(Reason::HardLinked);
         let reason = classify_among(seen_as, found, &content, &self.shared).or_else(linked);
-        if let Some(reason @ Reason::TooLarge { .. }) = reason {
-            return self.unseen(path, reason, &stat);
+        if let (Some(reason), false) = (&reason, is_whole) {
+            return self.unseen(path, reason.clone(), &stat);
         }
         if let Some(reason) = reason {
             let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content, &self.shared)));
