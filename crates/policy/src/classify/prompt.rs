@@ -96,12 +96,14 @@ fn has_table_of_tools(header: &str) -> bool {
 
 /// Returns the header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers disagree:
 /// some take what follows on that line for a language and run it, some end the header at a line that only begins with `---`, to some one with
-/// spaces after it is none, so that the header begins at the next or goes on to it, and to some neither is one that follows the first at once.
+/// spaces after it is none, so that the header begins at the next or goes on to it, and to some neither is one that follows the first at once,
+/// or with nothing but empty lines between.
 fn header(after: &str) -> Option<&str> {
     let is_empty = |line: &str| line.trim_matches([' ', '\t', '\r']).is_empty();
     let (header, rest) = after.split_once("\n---").unwrap_or((after, ""));
     let (begin, end) = (&header[..first_line(header)], &rest[..first_line(rest)]);
     let is_end = matches!(end, "" | "\r") || is_empty(end) && !rest.contains("\n---");
     let has_lines = header.contains('\n') || header.len() == after.len();
-    (matches!(begin, "" | "\r") && is_end && has_lines).then_some(header)
+    let goes_on = header.chars().all(is_blank) && rest.contains("\n---");
+    (matches!(begin, "" | "\r") && is_end && has_lines && !goes_on).then_some(header)
 }

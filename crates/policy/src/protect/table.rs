@@ -37,6 +37,9 @@ const IN_ANY_DIRECTORY: FileRules = &[
     ("**/.gitignore", ContentRule::Text),
     ("**/.gitkeep", ContentRule::Text),
     ("**/license", ContentRule::Text),
+    // Auggie takes agents and commands from these, too.
+    ("agents/*.txt", ContentRule::Prompt),
+    ("commands/*.txt", ContentRule::Prompt),
     ("*.csv", ContentRule::Text),
     ("*.gif", ContentRule::Text),
     ("*.jpeg", ContentRule::Text),
