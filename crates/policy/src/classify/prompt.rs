@@ -84,7 +84,7 @@ fn has_table_of_tools(header: &str) -> bool {
             || ["{", ": ", "\":", "':"].into_iter().any(|mark| text.contains(mark))
     };
     let mut is_of_tools = false;
-    header.split(['\n', '\r']).any(|line| {
+    header.lines().any(|line| {
         let value = line.strip_prefix("tools:");
         // A line that is empty, a comment or further to the right ends nothing.
         if !line.is_empty() && !line.starts_with([' ', '-', '#']) {
@@ -105,5 +105,7 @@ fn header(after: &str) -> Option<&str> {
     let is_end = matches!(end, "" | "\r") || is_empty(end) && !rest.contains("\n---");
     let has_lines = header.contains('\n') || header.len() == after.len();
     let goes_on = header.chars().all(is_blank) && rest.contains("\n---");
+    // It ends before the line end of its last line.
+    let header = header.strip_suffix('\r').unwrap_or(header);
     (matches!(begin, "" | "\r") && is_end && has_lines && !goes_on).then_some(header)
 }

@@ -288,6 +288,19 @@ fn toml_whose_lines_readers_end_differently_is_unreadable() {
 }
 
 #[test]
+fn yaml_whose_lines_readers_end_differently_is_unreadable() {
+    let prompt = |header: &str| file(".claude/agents/a.md", &format!("---{header}---\nText\n"));
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Yaml });
+    for end in ["\r", "\u{2028}", "\u{2029}", "\u{85}"] {
+        let hidden = format!("#c {end}description:\n  permissionMode: evil\n");
+        assert_eq!(prompt(&format!("\n {hidden}")), unreadable, "{hidden:?}");
+        assert_eq!(file(".aider.conf.yml", &format!("# a{end}dark-mode: true\n")), unreadable, "{end:?}");
+    }
+    assert_eq!(prompt("\r\nname: a\r\n# a comment\r\ntools:\r\n- Read\r\n"), None);
+    assert_eq!(file(".aider.conf.yml", "# a comment\r\ndark-mode: true\r\n"), None);
+}
+
+#[test]
 fn what_projects_have_in_their_settings_passes() {
     for (path, content) in [
         (

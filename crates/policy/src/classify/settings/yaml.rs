@@ -9,7 +9,8 @@ impl SettingsReader {
     /// Reads a document that is one plain mapping, of whose keys only those at the top are distinguished. What is indented belongs to the key
     /// above; every other way to write one is refused, and so are the line ends that only some readers know.
     pub(super) fn yaml(&mut self, text: &str) -> Option<()> {
-        if text.contains(['\t', '\u{feff}']) || text.contains(|letter| letter != '\r' && is_unclear(letter)) {
+        let text = &text.replace("\r\n", "\n");
+        if text.contains(['\t', '\u{feff}']) || text.contains(is_unclear) {
             return None;
         }
         // What Python would run may not be hidden in text over lines.
@@ -19,7 +20,7 @@ impl SettingsReader {
         let mut value = None;
         let mut is_over = false;
         let mut position = Position::default();
-        for line in text.split(['\n', '\r']) {
+        for line in text.split('\n') {
             // White space of other kinds is text to a reader of YAML.
             let trimmed = line.trim_matches(' ');
             let is_document = line.trim_end_matches(' ') == "---" && value.is_none() && !is_over;
