@@ -214,7 +214,7 @@ fn classify_content(
             let runs = !operation::is_plain_edited_history(content);
             runs.then(|| Reason::Run { program: row.program.to_owned() })
         }
-        ContentRule::Prompt => prompt::classify(content),
+        ContentRule::Prompt(keys) => prompt::classify(content, keys),
         ContentRule::Less => less::classify(content),
         ContentRule::Idea => idea::classify(content),
         ContentRule::BuildServer => build_server::classify(content),

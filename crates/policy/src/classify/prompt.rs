@@ -4,7 +4,7 @@ use super::reason::Reason;
 use super::script::is_blank;
 use super::settings;
 use crate::protect::table::content::FileFormat;
-use crate::protect::table::harmless::PROMPT;
+use crate::protect::table::harmless::Keys;
 
 /// What has an agent run or read something. A `$` may be an argument, which is put in first: with none, `!$1` and a backtick are a `!`
 /// and a backtick.
@@ -20,7 +20,7 @@ const DELIMITERS: [&str; 2] = ["---", "= yaml ="];
 const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
 
 /// Classifies a prompt: each key of its header must be harmless, and nothing may run while it is read.
-pub(super) fn classify(content: &[u8]) -> Option<Reason> {
+pub(super) fn classify(content: &[u8], keys: &'static Keys) -> Option<Reason> {
     // Some agents read UTF-16, too.
     let Some(text) = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0')) else {
         return Some(Reason::Unreadable { format: FileFormat::Text });
@@ -38,7 +38,7 @@ pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     let unreadable = Some(Reason::Unreadable { format: FileFormat::Yaml });
     if let Some(after) = text.strip_prefix("---") {
         let Some(header) = header(after).filter(|_| begins_line) else { return unreadable };
-        if let Some(reason) = settings::classify(header.as_bytes(), FileFormat::Yaml, PROMPT) {
+        if let Some(reason) = settings::classify(header.as_bytes(), FileFormat::Yaml, keys) {
             return Some(reason);
         }
         if has_table_of_tools(header) {

@@ -38,8 +38,8 @@ const IN_ANY_DIRECTORY: FileRules = &[
     ("**/.gitkeep", ContentRule::Text),
     ("**/license", ContentRule::Text),
     // Auggie takes agents and commands from these, too.
-    ("agents/*.txt", ContentRule::Prompt),
-    ("commands/*.txt", ContentRule::Prompt),
+    ("agents/*.txt", ContentRule::Prompt(harmless::PROMPT)),
+    ("commands/*.txt", ContentRule::Prompt(harmless::PROMPT)),
     ("*.csv", ContentRule::Text),
     ("*.gif", ContentRule::Text),
     ("*.jpeg", ContentRule::Text),

@@ -283,6 +283,24 @@ fn an_agent_or_a_command_is_found_in_a_file_of_text() {
 }
 
 #[test]
+fn a_tool_or_a_model_of_continue_that_names_a_server_is_found() {
+    for header in [
+        "tools: built_in, ./tools/lint.yaml", "tools: owner/server", "tools: https://evil.example/mcp",
+        "tools: built_in,\n  ./tools/lint.yaml", "tools: \"built_in, .\\x2ftools\"",
+        "tools:\n  - ~/lint.yaml", "model: owner/model",
+    ] {
+        let prompt = format!("---\nname: a\n{header}\n---\nText\n");
+        assert!(matches!(file(".continue/agents/a.md", &prompt), Some(Reason::Setting { .. })), "{header:?}");
+    }
+    for header in ["tools: built_in, Read", "tools:\n  - Read", "model: opus", "description: Reads a/b"] {
+        let prompt = format!("---\nname: a\n{header}\n---\nText\n");
+        assert_eq!(file(".continue/agents/a.md", &prompt), None, "{header:?}");
+    }
+    let tools = "---\ntools: ['github/*', 'search', 'Bash(./gradlew:*)']\nmodel: openai/gpt\n---\n";
+    assert_eq!(file(".github/agents/a.agent.md", tools), None, "the control: tools of others have slashes");
+}
+
+#[test]
 fn a_prompt_that_agents_decode_in_different_ways_is_unreadable() {
     let prompt = |content: &[u8]| classify(Path::new(".claude/skills/a/SKILL.md"), FILE, content);
     let text = "See !`evil`";

@@ -7,24 +7,30 @@ use super::row::{FileRules, ProtectRow, RUN, classified, read_only};
 /// Work trees that an agent makes for itself: what is in one is looked at as in any repository.
 const WORKTREES: (&str, ContentRule) = ("worktrees/*", ContentRule::Harmless);
 
-/// What is in the directory of an agent of which no more is known: hooks and plugins run, settings may name a server,
+/// Returns what is in the directory of an agent of which no more is known: hooks and plugins run, settings may name a server,
 /// and text passes.
-const DIRECTORY: FileRules = &[
-    WORKTREES,
-    ("hooks/*", ContentRule::Run),
-    ("plugin/*", ContentRule::Run),
-    ("plugins/*", ContentRule::Run),
-    ("memory/*.json", ContentRule::Harmless),
-    ("*.md", ContentRule::Prompt),
-    ("*.mdc", ContentRule::Prompt),
-    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-    ("*.jsonc", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-    ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
-    ("*.yaml", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING)),
-    ("*.yml", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING)),
-    // Kiro keeps the number of a specification.
-    ("**/.config.kiro", ContentRule::Text),
-];
+const fn directory(prompts: &'static harmless::Keys) -> [(&'static str, ContentRule); 13] {
+    [
+        WORKTREES,
+        ("hooks/*", ContentRule::Run),
+        ("plugin/*", ContentRule::Run),
+        ("plugins/*", ContentRule::Run),
+        ("memory/*.json", ContentRule::Harmless),
+        ("*.md", ContentRule::Prompt(prompts)),
+        ("*.mdc", ContentRule::Prompt(prompts)),
+        ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+        ("*.jsonc", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+        ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
+        ("*.yaml", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING)),
+        ("*.yml", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING)),
+        // Kiro keeps the number of a specification.
+        ("**/.config.kiro", ContentRule::Text),
+    ]
+}
+
+const DIRECTORY: FileRules = &directory(harmless::PROMPT);
+
+const CONTINUE: FileRules = &directory(harmless::PROMPT_OF_CONTINUE);
 
 /// A file of which every setting counts.
 const NO_JSON: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))];
@@ -37,7 +43,7 @@ const OPENCODE: FileRules = &[
     ("kilo.json", ContentRule::Opencode(harmless::OPENCODE)),
     ("kilo.jsonc", ContentRule::Opencode(harmless::OPENCODE)),
     ("*.json", ContentRule::Opencode(harmless::NOTHING)),
-    ("*.md", ContentRule::Prompt),
+    ("*.md", ContentRule::Prompt(harmless::PROMPT)),
     ("themes/*.json", ContentRule::Harmless),
 ];
 
@@ -75,7 +81,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".fast-agent/agent-cards", ".fast-agent/plugins", ".fast-agent/tool-cards"], "fast-agent",
         "starts the servers, and loads the Python, that they name", FAST_AGENT_DOCS, RUN),
     read_only(&[".fast-agent/skills"], "fast-agent", "takes what skills allow, and runs their scripts",
-        "fast-agent, \"Agent Skills\"", &[("*.md", ContentRule::Prompt)]),
+        "fast-agent, \"Agent Skills\"", &[("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     dotenv(&[".env", ".env.local", ".env.*.local", ".env.development", ".env.production", ".env.test",
         ".env.testing", ".env.dev", ".env.prod", ".env.staging", ".env.preview", ".env.ci", ".env.beta",
         ".env.demo", ".env.develop", ".env.docker", ".env.e2e", ".env.localhost", ".env.preprod",
@@ -91,7 +97,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
         ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
         ("**/agents/openai.yaml", ContentRule::Settings(FileFormat::Yaml, harmless::SKILL_OF_CODEX)),
-        ("*.md", ContentRule::Prompt)]),
+        ("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     read_only(
         &[".claude"],
         "Claude Code",
@@ -108,7 +114,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("**/.claude-plugin/plugin.json", ContentRule::Run),
             ("**/.lsp.json", ContentRule::Run),
             ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-            ("*.md", ContentRule::Prompt),
+            ("*.md", ContentRule::Prompt(harmless::PROMPT)),
         ],
     ),
     read_only(&[".worktreeinclude"], "Claude Code",
@@ -125,7 +131,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("config.toml", ContentRule::Settings(FileFormat::Toml, harmless::CODEX)),
         ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
         ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-        ("*.md", ContentRule::Prompt)]),
+        ("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     read_only(&[".cursor"], "Cursor",
         "starts servers, runs hooks, set-up of worktrees, and what permissions allow",
         "Cursor, \"MCP\", \"Hooks\" and \"Worktrees\"; CVE-2025-54135, CVE-2025-54136", DIRECTORY),
@@ -143,7 +149,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
 
 
             ("config.yaml", ContentRule::Harmless),
-            ("*.md", ContentRule::Prompt),
+            ("*.md", ContentRule::Prompt(harmless::PROMPT)),
         ],
     ),
     read_only(&[".opencode"], "opencode",
@@ -194,11 +200,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "GitHub Copilot, \"Hooks reference\"",
         &[("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))]),
     read_only(&[".github/agents"], "GitHub Copilot", "starts the servers that an agent brings along",
-        "GitHub Copilot, \"Custom agents configuration\"", &[("*.md", ContentRule::Prompt)]),
+        "GitHub Copilot, \"Custom agents configuration\"", &[("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     read_only(&[".github/skills"], "GitHub Copilot", "takes what skills allow, and runs their scripts",
         "GitHub Copilot, \"Agent skills\"",
         &[("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-        ("*.md", ContentRule::Prompt)]),
+        ("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     read_only(&[".gitlab/duo/mcp.json"], "GitLab Duo", "starts the servers that it names",
         "GitLab Duo, \"Model Context Protocol clients\"", NO_JSON),
     read_only(&[".github/mcp.json"], "GitHub Copilot CLI", "starts the servers that it names", MCP, NO_JSON),
@@ -230,8 +236,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".cline", ".clinerules"], "Cline", "runs each file in `hooks`", CLINE, DIRECTORY),
     read_only(&[".roo"], "Roo Code", "starts the servers that `mcp.json` names", "Roo Code, \"MCP\"",
         DIRECTORY),
-    read_only(&[".continue"], "Continue", "starts servers that it names, and runs `config.ts`",
-        "Continue, \"config.yaml Reference\"", DIRECTORY),
+    read_only(&[".continue"], "Continue",
+        "starts servers that it names, also as tools of an agent, and runs `config.ts`",
+        "Continue, \"config.yaml Reference\" and \"Agents\"; extensions/cli, agent files", CONTINUE),
     read_only(&[".continuerc.json"], "Continue", "the same as `.continue`",
         "Continue, \"config.json Reference\"", NO_JSON),
     read_only(&[".crush.json", ".crush/crush.json", "crush.json"], "Crush",
@@ -262,15 +269,15 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "pi, \"Settings\" and \"Extensions\"", &[("extensions/*", ContentRule::Run),
         ("git/*", ContentRule::Run), ("npm/*", ContentRule::Run), ("themes/*.json", ContentRule::Harmless),
         ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::PI)),
-        ("*.md", ContentRule::Prompt)]),
+        ("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     read_only(&[".vibe"], "Mistral Vibe", "loads tools, runs hooks and servers, and takes permissions",
         "Mistral Vibe, README", &[("tools/*", ContentRule::Run),
         ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
-        ("*.md", ContentRule::Prompt)]),
+        ("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     read_only(&[".openhands"], "OpenHands", "runs `setup.sh`, hooks, and `pre-commit.sh` at each commit",
         "OpenHands, \"Repository Customization\"", &[("hooks/*", ContentRule::Run),
         ("hooks.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-        ("*.md", ContentRule::Prompt)]),
+        ("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     read_only(&["gptme.toml", "gptme.local.toml", ".github/gptme.toml", ".github/gptme.local.toml"], "gptme",
         "runs `context_cmd`, hooks and plugins at its start", GPTME, GPTME_FILES),
     read_only(&[".junie"], "Junie", "starts the servers that it names", "Junie, \"MCP\"", DIRECTORY),
@@ -312,7 +319,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("skills/*", ContentRule::Run),
             ("tools/*", ContentRule::Run),
             ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-            ("*.md", ContentRule::Prompt),
+            ("*.md", ContentRule::Prompt(harmless::PROMPT)),
         ],
     ),
     // The policy itself.

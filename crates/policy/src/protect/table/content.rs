@@ -43,8 +43,8 @@ pub(crate) enum ContentRule {
     PatchNames,
     /// What is left to do of an edited history of Mercurial's or Sapling's.
     EditedHistory,
-    /// A prompt for an agent, with a header.
-    Prompt,
+    /// A prompt for an agent, with a header, of which only these keys are harmless.
+    Prompt(&'static harmless::Keys),
     /// A style sheet, which loads JavaScript if it says so.
     Less,
     /// A file of a project of `JetBrains`.
@@ -80,7 +80,7 @@ impl ContentRule {
 
     /// Returns whether a file may pass and be a script all the same: the first line of one is a comment to most settings.
     pub(crate) fn is_of_text(&self) -> bool {
-        matches!(self, Self::Opencode(_) | Self::Prompt | Self::Settings(..) | Self::Text)
+        matches!(self, Self::Opencode(_) | Self::Prompt(_) | Self::Settings(..) | Self::Text)
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) enum ValueType {
     Lines(&'static [&'static str]),
 }
 
-use ValueType::{Is, Model, Pattern, Text, Word};
+use ValueType::{Is, Model, Pattern, Text, Without, Word};
 
 /// Files of which every setting counts.
 pub(crate) const NOTHING: &Keys = &Keys::Only(&[(Word, &["version"])]);
@@ -296,6 +296,25 @@ pub(crate) const PYREFLY: &Keys = &Keys::Only(&[
 
 /// Headers of prompts, rules, skills and agents: what they are called, when they are meant, and which tools they are left.
 pub(crate) const PROMPT: &Keys = &Keys::Only(&[
+    OF_ANY_PROMPT[0],
+    OF_ANY_PROMPT[1],
+    OF_ANY_PROMPT[2],
+    (Model, &["model"]),
+    (Text, &["tools"]),
+]);
+
+/// The same for Continue, to which a name with a slash is one of its hub, where anybody may publish, or a file of settings: of a tool, it is the
+/// server, and of a model it says where the server is.
+pub(crate) const PROMPT_OF_CONTINUE: &Keys = &Keys::Only(&[
+    OF_ANY_PROMPT[0],
+    OF_ANY_PROMPT[1],
+    OF_ANY_PROMPT[2],
+    (Word, &["model"]),
+    (Without("/"), &["tools"]),
+]);
+
+/// What is the same for all agents.
+const OF_ANY_PROMPT: [(ValueType, &[&str]); 3] = [
     (
         Word,
         &[
@@ -303,17 +322,16 @@ pub(crate) const PROMPT: &Keys = &Keys::Only(&[
             "temperature", "trigger", "user-invocable", "version",
         ],
     ),
-    (Model, &["model"]),
     (Pattern, &["applyTo", "fileMatchPattern", "globs", "paths"]),
     (
         Text,
         &[
             "argument-hint", "author", "category", "color", "compatibility", "description",
             "disallowed-tools", "disallowedTools", "displayName", "keywords", "license", "metadata", "name",
-            "tags", "title", "tools", "when_to_use",
+            "tags", "title", "when_to_use",
         ],
     ),
-]);
+];
 
 /// Codex, "Agent Skills": how a skill looks.
 pub(crate) const SKILL_OF_CODEX: &Keys = &Keys::Only(&[(Text, &["interface"])]);
