@@ -184,9 +184,8 @@ fn grants(writable: &[PathBuf]) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
     [
+        // Not `/proc` either, where everybody may set triggers of pressure that outlive the container.
         ("/", LandlockAccess::ReadExecute),
-        // What is not the agent's own is not writable for it there.
-        ("/proc", LandlockAccess::ReadWrite),
         ("/dev/pts", LandlockAccess::Terminal),
         ("/dev/ptmx", LandlockAccess::Terminal),
         ("/dev/tty", LandlockAccess::Terminal),

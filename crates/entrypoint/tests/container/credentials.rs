@@ -82,12 +82,16 @@ fn landlock_leaves_what_was_asked_for() {
         return;
     }
     let image = Image::new();
-    let script = "for d in /tmp /workspace; do (echo x > $d/file) 2>/dev/null && echo wrote $d; done; echo > /dev/null";
+    let script = "for file in /tmp/file /workspace/file /proc/self/comm; do (echo x > $file) 2>/dev/null && echo wrote $file; done
+        echo > /dev/null";
     fs::set_permissions(image.path("workspace"), std::os::unix::fs::PermissionsExt::from_mode(0o777))
         .unwrap();
-    assert_eq!(image.start().sh(script).well(), "wrote /tmp\nwrote /workspace\n");
+    assert_eq!(
+        image.start().sh(script).well(),
+        "wrote /tmp/file\nwrote /workspace/file\nwrote /proc/self/comm\n"
+    );
     for mode in ["0", "1"] {
         let start = image.start().env("AGENT_INIT", mode).env("SANDBOX_WRITABLE", r#"["/workspace"]"#);
-        assert_eq!(start.sh(script).well(), "wrote /workspace\n");
+        assert_eq!(start.sh(script).well(), "wrote /workspace/file\n");
     }
 }

@@ -29,6 +29,9 @@ pub const TMPFS_PATHS: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
 /// File systems that the kernel makes for the sandbox alone. What mounts them is in `sandbox`; this list says that they are there.
 pub const OF_THE_KERNEL: &[&str] = &["/dev", "/proc"];
 
+/// Where a kernel with PSI has its files of pressure (Documentation/accounting/psi.rst): whoever writes to one sets a trigger.
+pub const PRESSURE: &str = "/proc/pressure";
+
 /// Devices that give nothing away, in `/dev`.
 pub const DEVICES: &[&str] = &["full", "null", "random", "tty", "urandom", "zero"];
 

@@ -10,7 +10,7 @@ use confine::protocol::{
     MountedFile, ProcessLimits, Rootfs, Terminal,
 };
 use confine::report::{Report, Status};
-use policy::plan::{BoundaryMode, Layer, Need, Plan};
+use policy::plan::{BoundaryMode, Layer, Need, Plan, Provider};
 use policy::rules::rootfs::{DEVICES, TMPFS_PATHS};
 
 use super::launch::StayLaunch;
@@ -118,15 +118,18 @@ fn grants(plan: &Plan) -> Vec<Grant> {
     // The terminal takes calls of ioctl, too.
     let devices: Vec<PathBuf> =
         DEVICES.iter().filter(|name| **name != "tty").map(|name| Path::new("/dev").join(name)).collect();
+    // Programs describe themselves to the kernel in /proc: their name, their place in the order of the OOM killer. What is not
+    // theirs is not writable for them, but for triggers of pressure: others mount something over these, and Docker has no
+    // option for that. No rule grants a directory without what lies in it.
+    let processes =
+        (plan.provider != Provider::Docker).then_some((Path::new("/proc"), LandlockAccess::ReadWrite));
     [
         (Path::new("/"), LandlockAccess::ReadExecute),
         (Path::new("/dev/pts"), LandlockAccess::Terminal),
         (Path::new("/dev/tty"), LandlockAccess::Terminal),
     ]
     .into_iter()
-    // Programs describe themselves to the kernel in /proc: their name, their place in the order of the
-    // OOM killer. What is not theirs is not writable for them.
-    .chain([(Path::new("/proc"), LandlockAccess::ReadWrite)])
+    .chain(processes)
     .chain(devices.iter().map(|path| (path.as_path(), LandlockAccess::ReadWrite)))
     .chain(TMPFS_PATHS.iter().map(|path| (Path::new(path), LandlockAccess::ReadWrite)))
     .chain(writable.map(|boundary| (boundary.guest.as_path(), LandlockAccess::ReadWrite)))

@@ -13,7 +13,7 @@ use policy::config::defaults::HOME;
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Execution, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 use policy::rules::network::egress::DNS;
-use policy::rules::rootfs::{DEVICES, ETC, HOST_SYSTEM, TMPFS_PATHS};
+use policy::rules::rootfs::{DEVICES, ETC, HOST_SYSTEM, PRESSURE, TMPFS_PATHS};
 use rustix::fs::FileType;
 
 use crate::boundary::protect::mounts::Mounts;
@@ -58,6 +58,11 @@ pub(crate) fn system_mounts(agent: Ids) -> io::Result<(MountPlan, MountPlanBuild
     builder.plan.devpts("dev/pts");
     builder.directory(Path::new("/proc"));
     builder.plan.proc("proc");
+    // Every process may set triggers by writing there, and the kernel waits for each when it goes, after the end of the sandbox
+    // too. Kernels without PSI have no such directory.
+    if Path::new(PRESSURE).exists() {
+        builder.plan.bind(BindSource::Itself, PRESSURE, MountAccess::ReadOnly, None);
+    }
     Ok((builder.plan.part(), builder))
 }
 

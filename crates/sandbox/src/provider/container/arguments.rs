@@ -9,7 +9,7 @@ use confine::mount::mountinfo;
 use confine::protocol::{Cover, RENDEZVOUS_ARGUMENT};
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Container, Execution, Network, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
-use policy::rules::rootfs::TMPFS_PATHS;
+use policy::rules::rootfs::{PRESSURE, TMPFS_PATHS};
 use sha2::{Digest, Sha256};
 
 use super::directories::HeldDirectories;
@@ -178,6 +178,11 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     // Where SELinux keeps containers from the files of users, it would keep this one from what it shares, and relabelling
     // changes the files for everybody else. Landlock confines the agent to them.
     arguments.add(["--security-opt=label=disable"]);
+    // There every process may set triggers, for each of which the kernel waits when it goes. Docker has no such option: there
+    // landlock refuses to write to any file of `/proc`.
+    if *kind == EngineKind::Podman {
+        arguments.pair("--security-opt=mask=", PRESSURE);
+    }
     match (namespace, kind) {
         (Namespace::Host, EngineKind::Docker) => arguments.add(["--userns=host"]),
         (Namespace::Own, _) => arguments.pair("--userns=", format!("keep-id:uid={uid},gid={gid}")),
@@ -560,6 +565,7 @@ mod tests {
         assert!(!open.iter().any(|argument| argument.starts_with("--network")));
         let own = arguments(EngineKind::Podman, Network::None, Namespace::Own, (1000, 1000));
         assert!(own.iter().any(|argument| argument == "--userns=keep-id:uid=1000,gid=1000"), "{own:#?}");
+        assert!(own.iter().any(|argument| argument == "--security-opt=mask=/proc/pressure"), "{own:#?}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What all users of a machine share, and no control group divides: who takes all of it takes it from everybody.
 
-use crate::attack::Attack;
-use crate::machine::callers;
+use std::path::Path;
+
+use crate::attack::{Attack, CONTAINERS, Control};
+use crate::machine::{Runner, callers};
 use crate::place::Place;
 
 #[test]
@@ -33,6 +35,44 @@ attempt("another file", lambda: checked(libc.memfd_create(b"small", 0)))
         ("label of IPv6", "ok", "ENOPROTOOPT"),
         ("another option", "ok", "ok"),
         ("another file", "ok", "ok"),
+    ]);
+}
+
+/// A trigger takes the kernel ten milliseconds when it goes: hundreds of thousands of them keep it busy long after the end of a sandbox.
+#[test]
+fn no_trigger_of_pressure_is_set() {
+    if !Path::new("/proc/pressure").exists() {
+        println!("not run: triggers of pressure, because this kernel has no PSI");
+        return;
+    }
+    Attack::new(
+        r#"
+def trigger(name):
+    file = os.open(f"/proc/pressure/{name}", os.O_RDWR | os.O_NONBLOCK)
+    os.write(file, b"some 150000 2000000\0")
+    os.close(file)
+
+for name in ["cpu", "io", "memory"]:
+    attempt(name, lambda: trigger(name))
+attempt("readers", lambda: read("/proc/pressure/cpu"))
+"#,
+    )
+    // Before Linux 6.5 no normal user could.
+    .control(Control::OutsideByRoot)
+    .elsewhere(&[
+        (&[Runner::Podman], "cpu", "ENOENT"),
+        (&[Runner::Podman], "io", "ENOENT"),
+        (&[Runner::Podman], "memory", "ENOENT"),
+        (&[Runner::Podman], "readers", "ENOENT"),
+        (CONTAINERS, "cpu", "EACCES"),
+        (CONTAINERS, "io", "EACCES"),
+        (CONTAINERS, "memory", "EACCES"),
+    ])
+    .gets(&[
+        ("cpu", "ok", "EROFS"),
+        ("io", "ok", "EROFS"),
+        ("memory", "ok", "EROFS"),
+        ("readers", "ok", "ok"),
     ]);
 }
 
