@@ -314,6 +314,41 @@ fn old_logs_are_removed_with_time() {
     });
 }
 
+#[test]
+fn ended_sandboxes_keep_a_bounded_sum_of_logs() {
+    natively("many logs", |place, internet, who| {
+        let living = Running::start(place, &internet, "living");
+        let logs = place.home().join(".local/state/sandboxctl/egress");
+        let make = |name: &str, mebibytes: u64, minutes: u64| {
+            for number in [0, 1] {
+                let path = logs.join(format!("{name}.{number}.jsonl"));
+                let file = std::fs::File::options().create(true).append(true).open(&path).unwrap();
+                file.set_len(mebibytes << 19).unwrap();
+                file.set_modified(SystemTime::now() - Duration::from_secs(minutes * 60)).unwrap();
+                let owner = std::fs::metadata(&logs).unwrap();
+                std::os::unix::fs::chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+            }
+        };
+        let left = |name: &str| logs.join(format!("{name}.0.jsonl")).exists();
+        make("living", 200, 500);
+        make("large", 200, 400);
+        make("older", 0, 450);
+        for number in 0..12 {
+            make(&format!("new{number}"), 4, number);
+        }
+        // The control: fewer are new than are worth a look.
+        Running::start(place, &internet, "second").end();
+        assert!(left("large"), "{who}");
+        make("another", 9, 13);
+        make("one more", 9, 14);
+        Running::start(place, &internet, "third").end();
+        assert!(["living", "new11", "another", "one more"].into_iter().all(left), "{who}");
+        assert!(!left("large") && !left("older"), "{who}");
+        assert!(!logs.join("large.1.jsonl").exists(), "{who}");
+        living.end();
+    });
+}
+
 /// A program that asks for one host again and again, by each way there is.
 const FLOOD: &str = r#"
 import socket
