@@ -19,6 +19,11 @@ attempt("copies of what is sent", lambda: udp.setsockopt(socket.SOL_SOCKET, 37, 
 attempt("huge pages in a file", lambda: checked(libc.memfd_create(b"huge", 4)))
 tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 attempt("whole long after it is closed", lambda: tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, 120))
+def waits():
+    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    if tcp.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8) == bytes(8):
+        raise Held("it was not set")
+attempt("waits when it is closed", waits)
 # What in6_flowlabel_req asks for: a label for itself alone.
 label = bytes(15) + b"\x01" + struct.pack("=IBBHHHI", 0, 0, 1, 1, 6, 6, 0)
 udp6 = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
@@ -32,6 +37,7 @@ attempt("another file", lambda: checked(libc.memfd_create(b"small", 0)))
         ("copies of what is sent", "ok", "ENOPROTOOPT"),
         ("huge pages in a file", "ok", "EINVAL"),
         ("whole long after it is closed", "ok", "ENOPROTOOPT"),
+        ("waits when it is closed", "ok", "it was not set"),
         ("label of IPv6", "ok", "ENOPROTOOPT"),
         ("another option", "ok", "ok"),
         ("another file", "ok", "ok"),
