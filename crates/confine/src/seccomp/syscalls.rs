@@ -199,11 +199,13 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     checked(&[SYS_renameat2], &[Case { when: &[Test::AnyBit { arg: 4, mask: RENAME_WHITEOUT }], then: REFUSED }]),
     // Memory of this process itself. `move_pages` and `migrate_pages` reach into others and are left out.
     allowed(&[
-        SYS_munmap, SYS_mprotect, SYS_mremap, SYS_remap_file_pages, SYS_brk, SYS_madvise,
+        SYS_munmap, SYS_mprotect, SYS_mremap, SYS_remap_file_pages, SYS_brk,
         SYS_mincore, SYS_msync, SYS_mlock, SYS_mlock2, SYS_munlock, SYS_mlockall, SYS_munlockall,
         SYS_pkey_mprotect, SYS_pkey_alloc, SYS_pkey_free, SYS_mseal,
         SYS_map_shadow_stack, SYS_membarrier,
     ]),
+    // But nothing that the kernel is to merge with the same memory of others: how long a write takes then says what they have.
+    checked(&[SYS_madvise], &[Case { when: &[Test::OneOf { arg: 2, mask: WHOLE, values: &[MADV_MERGEABLE as u32] }], then: REFUSED }]),
     // A policy for a part of a file in memory stays in the file, as many as it has pages, used or not, and no cgroup counts them.
     // All of them are refused: that is how libraries recognise a kernel without NUMA.
     refused(&[SYS_mbind, SYS_set_mempolicy_home_node, SYS_get_mempolicy, SYS_set_mempolicy], ENOSYS),
@@ -426,12 +428,13 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     },
     // See above: landlock rules only add up, too.
     allowed(&[SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self]),
-    // Everything prctl offers is about the caller itself and needs a capability where it widens. PR_SET_MM
-    // alone lies to others: it moves what /proc shows as the program and its arguments.
+    // What prctl offers is about the caller itself and needs a capability where it widens, but for three things. PR_SET_MM
+    // lies to others: it moves what /proc shows as the program and its arguments. PR_SET_MEMORY_MERGE is MADV_MERGEABLE, above. And a
+    // thread that shares its core with nobody (PR_SCHED_CORE) has the other half of it idle, for which no limit of `cpus` counts.
     SyscallGroup {
         calls: &[SYS_prctl],
         cases: &[Case {
-            when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[PR_SET_MM as u32] }],
+            when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[PR_SET_MM as u32, PR_SCHED_CORE as u32, PR_SET_MEMORY_MERGE] }],
             then: REFUSED,
         }],
         otherwise: SeccompAction::Allow,
@@ -603,6 +606,7 @@ const OF_DESCRIPTORS: &[u32] = &[
 ];
 /// Linux 6.19.
 const F_SETDELEG: u32 = 1040;
+const PR_SET_MEMORY_MERGE: u32 = 67; // linux/prctl.h
 const PTRACE_ATTACH: u32 = 16; // linux/ptrace.h
 const PTRACE_SEIZE: u32 = 0x4206; // linux/ptrace.h
 const SECCOMP_FILTER_FLAG_NEW_LISTENER: u32 = 1 << 3; // linux/seccomp.h
