@@ -39,8 +39,9 @@ pub(super) const RUN: &[&str] = &[
     "GIT_PROXY_COMMAND", "GIT_REDIRECT_STDERR", "GIT_REDIRECT_STDIN", "GIT_REDIRECT_STDOUT", "GIT_SSH",
     "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_NO_VERIFY", "GIT_TEMPLATE_DIR",
     "GIT_WORK_TREE", "HG", "HGMERGE", "HGRCPATH", "JJ_CONFIG", "LEFTHOOK_BIN", "LEFTHOOK_CONFIG",
-    "PRE_COMMIT_HOME", "RSYNC_CONNECT_PROG", "RSYNC_RSH", "SVN_SSH",
-    // ssh, gpg and TLS.
+    "P4ALIASES", "P4CONFIG", "P4DIFF", "P4DIFFUNICODE", "P4ENVIRO", "P4LOGINSSO", "P4MERGE",
+    "P4MERGEUNICODE", "P4TICKETS", "P4TRUST", "PRE_COMMIT_HOME", "RSYNC_CONNECT_PROG", "RSYNC_RSH",
+    "SVN_SSH", // ssh, gpg and TLS.
     "CURL_CA_BUNDLE", "CURL_HOME", "GNUPGHOME", "KRB5_CONFIG", "LDAPCONF", "LDAPRC", "NETRC",
     "NODE_EXTRA_CA_CERTS", "OPENSSL_CONF", "OPENSSL_CONF_INCLUDE", "OPENSSL_ENGINES", "OPENSSL_MODULES",
     "REQUESTS_CA_BUNDLE", "SASL_PATH", "SOPS_GPG_EXEC", "SSH_ASKPASS", "SSH_AUTH_SOCK", "SSH_PKCS11_HELPER",
@@ -132,8 +133,8 @@ pub(super) const RUN: &[&str] = &[
 pub(super) const EXACT: &[(&[&str], VariableKind)] = &[
     (&["ENV"], EnvironmentName),
     (&["APP_ENV", "DJANGO_ENV", "FLASK_ENV", "NODE_ENV", "RACK_ENV", "RAILS_ENV"], EnvironmentFile),
-    (&["EDITOR", "FCEDIT", "HGEDITOR", "VISUAL"], Editor),
-    (&["PAGER", "MANPAGER"], Pager),
+    (&["EDITOR", "FCEDIT", "HGEDITOR", "P4EDITOR", "VISUAL"], Editor),
+    (&["PAGER", "MANPAGER", "P4PAGER"], Pager),
     (&["BROWSER", "CHROME_BIN", "CHROME_PATH", "CHROMIUM_PATH", "FIREFOX_BIN"], Browser),
     (&["SHELL"], Shell),
     (
@@ -146,8 +147,8 @@ pub(super) const EXACT: &[(&[&str], VariableKind)] = &[
     (&["NODE_OPTIONS"], NodeOptions),
     (&["LESS"], LessOptions),
     (&["NODE_TLS_REJECT_UNAUTHORIZED"], TlsSwitch),
-    // `off`, and a number, which is a version.
-    (&["GOPACKAGESDRIVER", "PIPENV_PYTHON", "PLAYWRIGHT_BROWSERS_PATH"], Setting),
+    // `off`, and a number, which is a version or a port.
+    (&["GOPACKAGESDRIVER", "P4PORT", "PIPENV_PYTHON", "PLAYWRIGHT_BROWSERS_PATH"], Setting),
     (&["MPLBACKEND"], Plain),
     (&["PYTHONWARNINGS"], Warnings),
     // Directories beside those that are installed, to programs that run what is there.

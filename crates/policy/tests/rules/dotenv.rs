@@ -203,6 +203,7 @@ fn ordinary_variables_pass() {
         "SENTRY_URL=http://localhost:9000\nPREFECT_API_URL=http://prefect:4200/api\nCATWALK_URL=https://catwalk.charm.land\nNEXT_PUBLIC_SENTRY_URL=https://a.example\n",
         "WATSONX_URL=https://us-south.ml.cloud.ibm.com\nWATSONX_IAM_URL=https://iam.cloud.ibm.com\nAZURE_AUTHORITY_HOST=https://login.microsoftonline.com/\n",
         "OPIK_URL_OVERRIDE=https://www.comet.com/opik/api\nPREFECT_API_URL=https://api.prefect.cloud/api/accounts/1/workspaces/2\nFORGE_EMAIL=a@example.org\nFORGE_API_TOKEN=x\n",
+        "P4CLIENT=me\nP4PORT=1666\nP4EDITOR='vim -f'\nP4PAGER=less\n",
         "PIPENV_VERBOSITY=-1\nPIPENV_VENV_IN_PROJECT=1\nCONDA_AUTO_UPDATE_CONDA=false\nGITHUB_COPILOT_TOKEN=x\n",
         "VERTEX_SERVICE_ACCOUNT=a@b.iam.gserviceaccount.com\nGOOGLE_CLOUD_LOCATION=global\nAZURE_REGION=West Europe\nREGION=a b\n",
         "RUST_LOG=debug\nGOOGLE_APPLICATION_CREDENTIALS=./key.json\nCOMPOSE_FILE=a.yml:b.yml\nAWS_REGION=eu-west-1\nAWS_ENDPOINT_URL=http://localstack:4566\n",
@@ -580,6 +581,7 @@ fn variables_by_which_a_program_loads_or_runs_a_file_are_found() {
                  EMACS_SERVER_FILE FNM_NODE_DIST_MIRROR GOCACHE GOENV_ROOT GOMODCACHE HF_MODULES_CACHE JENV_ROOT KUBERC MATPLOTLIBRC MPLCONFIGDIR \
                  NLTK_DATA NODENV_HOOK_PATH NODENV_ROOT NVIM_LISTEN_ADDRESS NVM_NODEJS_ORG_MIRROR PHPENV_ROOT PLENV_ROOT PYENV_HOOK_PATH \
                  PYTHON_BUILD_MIRROR_URL RBENV_HOOK_PATH TFENV_REMOTE TORCH_HOME VSCODE_GIT_ASKPASS_NODE ZSH _ZO_FZF_OPTS \
+                 P4ALIASES P4CONFIG P4DIFF P4EDITOR P4ENVIRO P4LOGINSSO P4MERGE P4PAGER P4PORT P4TICKETS P4TRUST \
                  UV_INDEX_URL UV_PROJECT_ENVIRONMENT VIMINIT VIRTUAL_ENV VK_ICD_FILENAMES YARN_YARN_PATH ZDOTDIR"
         .split_whitespace()
     {

@@ -14,6 +14,11 @@ const REPO_HOOKS: &str = "repo, Android's, by its hooks";
 
 const REPO_HOOKS_DOCS: &str = "Android, platform/tools/repohooks, README.md";
 
+const PERFORCE: FileRules = &[("", ContentRule::Settings(FileFormat::Ini, tools::PERFORCE))];
+
+const PERFORCE_EFFECT: &str = "runs the server (`P4PORT=rsh:…`), editor, pager and programs for differences and merges that it names, and sends \
+                               passwords to the address that it names";
+
 const GBP: FileRules = &[("", ContentRule::Settings(FileFormat::Ini, tools::GBP))];
 
 const GBP_EFFECT: &str = "runs the builders, cleaners and hooks that it names";
@@ -53,6 +58,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
     classified(&["debian/patches/series", "patches/series", ".pc/applied-patches"], "quilt, also in prompts",
         "puts the names in it into programs of awk; it stays writable, and is quarantined if one is more \
          than a name", "quilt(1), scripts/patchfns", &[("", ContentRule::PatchNames)]),
+    read_only(&[".p4config", ".p4config.txt", "p4config.txt"], "p4 and plug-ins of editors, where `P4CONFIG` names it",
+        PERFORCE_EFFECT, "P4 Command-Line Reference, \"P4CONFIG\" and \"P4PORT\"", PERFORCE),
+    read_only(&[".p4enviro"], "p4 and plug-ins of editors", "the same, where this is a home directory",
+        "P4 Command-Line Reference, \"P4ENVIRO\"", PERFORCE),
+    read_only(&[".p4aliases"], "p4", "takes commands from it with options such as `-p`, where this is a home directory",
+        "P4 Command-Line Reference, \"P4ALIASES\"", RUN),
     read_only(&[".beads/hooks"], "bd, of beads", "runs them when an issue has changed",
         "beads, internal/hooks", RUN),
     read_only(&[".gitpublish"], "git-publish", "runs the commands by which it finds reviewers (`cccmd`)",

@@ -360,6 +360,12 @@ pub(crate) const SENTRY: &Keys = &Keys::Only(&[(Word, &["defaults/org", "default
 pub(crate) const WANDB: &Keys =
     &Keys::Only(&[(Word, &["default/disabled", "default/entity", "default/mode", "default/project"])]);
 
+/// P4 Command-Line Reference, "Environment and registry variables": neither the server nor a program or another file of variables.
+pub(crate) const PERFORCE: &Keys = &Keys::Only(&[
+    (Word, &["P4CHARSET", "P4CLIENT", "P4COMMANDCHARSET", "P4HOST", "P4LANGUAGE", "P4USER"]),
+    (Pattern, &["P4IGNORE"]),
+]);
+
 /// git-buildpackage, gbp.conf(5): no hook, builder, cleaner, editor, or option of another program, and no directory.
 pub(crate) const GBP: &Keys = &Keys::Only(&[
     (
