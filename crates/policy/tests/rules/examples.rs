@@ -182,6 +182,7 @@ const EXAMPLES: &[Example] = &[
     (".lazygit.yml", ".lazygit.yml", "os:\n  edit: evil", ""),
     // Shells and what they start.
     (".bash_aliases", ".bash_aliases", "evil", " \n"),
+    (".bashrc.d", ".bashrc.d/notes.txt", "evil", ""),
     (".bash_login", ".bash_login", "evil", ""),
     (".bash_logout", ".bash_logout", "evil", ""),
     (".bash_profile", ".bash_profile", "evil", ""),
@@ -679,6 +680,7 @@ const EXAMPLES: &[Example] = &[
     (".mux", ".mux/init", "evil", ""),
     (".mux", ".mux/tool_env", "evil", ""),
     (".mux", ".mux/tool_post", "evil", ""),
+    (".hermes/plugins", ".hermes/plugins/a/__init__.py", "evil()", ""),
     (".goose/recipes", ".goose/recipes/a.yaml", "extensions: [{type: stdio, cmd: evil}]\n", ""),
     (".amazonq", ".amazonq/cli-agents/a.json", r#"{"hooks": {}}"#, "{}"),
     (".amp", ".amp/settings.json", r#"{"amp.mcpServers": {}}"#, "{}"),

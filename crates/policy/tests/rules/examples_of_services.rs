@@ -67,6 +67,8 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "php_version: \"8.3\"\n",
     ),
     (".ddev/commands/host", ".ddev/commands/host/launch", "evil\n", ""),
+    (".ddev/commands/host", ".ddev/commands/host/notes.txt", "## Usage: launch\nevil\n", ""),
+    (".ddev/commands/host", ".ddev/commands/host/LICENSE", "## Usage: launch\nevil\n", ""),
     (".ddev/providers", ".ddev/providers/acme.yaml", "db_pull_command: {command: evil, service: host}\n", ""),
     (
         "common/config/rush/.npmrc-publish", "common/config/rush/.npmrc-publish",

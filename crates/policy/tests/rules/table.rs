@@ -197,6 +197,8 @@ fn what_no_list_knows_in_the_directory_of_a_program_counts() {
         ".obsidian/snippets/x.css",
         ".vale/styles/x.yml",
         "filter_plugins/README.md",
+        ".ddev/commands/host/launch.example",
+        ".ddev/providers/README.txt",
         "module_utils/a/b.md",
     ] {
         assert_eq!(file(path, "text"), None, "{path}");

@@ -30,8 +30,8 @@ const LANDO_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, ha
 
 const DDEV_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::DDEV))];
 
-/// What DDEV puts there as examples, it does not run.
-const DDEV_PROGRAMS: FileRules = &[("*.example", ContentRule::Harmless)];
+/// What DDEV puts there as examples, it does not run. It makes every other file a command, and calls it what it says itself.
+const DDEV_COMMANDS: FileRules = &[("*.example", ContentRule::Harmless), ("*", ContentRule::Run)];
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[ProtectRow] = &[
@@ -62,7 +62,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "lando, at every command", LANDO_EFFECT, LANDO, LANDO_FILES),
     classified(&[".ddev/config.yaml", ".ddev/config.*.yaml", ".ddev/config.*.yml"], "ddev", DDEV_EFFECT, DDEV, DDEV_FILES),
     read_only(&[".ddev/commands/host"], "ddev", "runs what is in it, in the place of its own commands too",
-        "DDEV, \"Custom Commands\"", DDEV_PROGRAMS),
+        "DDEV, \"Custom Commands\"", DDEV_COMMANDS),
     read_only(&[".ddev/providers"], "ddev", "runs the commands that they name at `ddev pull` and `ddev push`",
-        "DDEV, \"Hosting Provider Integration\"", DDEV_PROGRAMS),
+        "DDEV, \"Hosting Provider Integration\"", &[("*.example", ContentRule::Harmless)]),
 ];

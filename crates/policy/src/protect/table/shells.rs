@@ -86,6 +86,8 @@ const LUA_EFFECT: &str = "runs it in the place of a library in C of that name";
 #[rustfmt::skip]
 pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".bash_aliases"], "bash", EFFECT_AT_START, "Debian's ~/.bashrc", START_UP),
+    read_only(&[".bashrc.d"], "bash", "runs each file in it at its start, where this is a home directory", "Fedora's ~/.bashrc",
+        &[("*", ContentRule::StartUp)]),
     read_only(&[".bash_completion"], "bash", EFFECT_AT_START, "bash-completion, README", START_UP),
     read_only(&[".bash_login", ".bash_logout", ".bash_profile", ".bashrc"], "bash", EFFECT_AT_START, BASH,
         START_UP),
