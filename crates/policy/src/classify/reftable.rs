@@ -16,6 +16,12 @@ use crate::classify::repository::{self, Autostash, ObeyedReference};
 /// How long the beginning of a block is: its kind, and its length in three bytes.
 const BLOCK_HEADER: usize = 4;
 
+/// How long the end of a block is that has one place at which a name begins anew: that, and how many there are.
+const ONE_RESTART: usize = 3 + 2;
+
+/// How many bytes of records a block that is made has at most, unless one is longer. Git reads all those before the one that it looks for.
+const FULL_BLOCK: usize = 64 << 10;
+
 /// How long the name of a reference is at most, in bytes.
 const MAX_NAME: usize = 4096;
 
@@ -85,35 +91,40 @@ pub fn references<'t>(
 ///
 /// # Errors
 ///
-/// The table is malformed, or what stays does not fit into one block of 16 MiB.
+/// The table is malformed, or one reference does not fit into a block of 16 MiB.
 pub fn without_obeyed_references(table: &[u8], known: &[String]) -> Result<Vec<u8>, MalformedTable> {
-    let mut block = vec![b'r', 0, 0, 0];
-    let mut first = None;
+    let (mut blocks, mut records, mut before) = (Vec::new(), Vec::new(), Vec::new());
     let read = Table::read(table, |record| {
         if record.obeyed().is_none_or(|obeyed| obeyed.is_among(known)) {
-            first.get_or_insert(block.len());
-            put_number(&mut block, 0);
-            put_number(&mut block, (record.name.len() as u64) << 3 | u64::from(record.kind));
-            block.extend(record.name);
-            block.extend(record.value);
+            if records.len() + record.name.len() + record.value.len() > FULL_BLOCK {
+                blocks.push(std::mem::take(&mut records));
+                before.clear();
+            }
+            record.put_behind(&before, &mut records);
+            record.name.clone_into(&mut before);
         }
     });
+    blocks.push(records);
     let Table { header, logs, .. } = read.ok_or(MalformedTable)?;
     let mut made = header.to_vec();
     // Blocks follow each other without a gap.
     made[5..8].fill(0);
     let header = made.clone();
-    if let Some(first) = first {
-        // The one place at which a name begins anew, counted from the beginning of the file.
+    // The header of the file is a part of the first block.
+    let mut skipped = header.len();
+    for records in blocks.into_iter().filter(|records| !records.is_empty()) {
         let number = |number: usize| {
             let bytes = u32::try_from(number).ok().map(u32::to_be_bytes);
             bytes.filter(|bytes| bytes[0] == 0).ok_or(MalformedTable)
         };
-        block.extend(&number(header.len() + first)?[1..]);
-        block.extend([0, 1]);
-        let length = number(header.len() + block.len())?;
-        block[1..BLOCK_HEADER].copy_from_slice(&length[1..]);
-        made.extend(block);
+        let first = skipped + BLOCK_HEADER;
+        made.push(b'r');
+        made.extend(&number(first + records.len() + ONE_RESTART)?[1..]);
+        made.extend(records);
+        // The one place at which a name begins anew.
+        made.extend(&number(first)?[1..]);
+        made.extend([0, 1]);
+        skipped = 0;
     }
     let logs_at = if logs.is_empty() { 0 } else { made.len() as u64 };
     made.extend(logs);
@@ -139,6 +150,16 @@ struct Record<'t, 'n> {
 }
 
 impl Record<'_, '_> {
+    /// Adds it to the records of a block, of which the last one has this name.
+    fn put_behind(&self, before: &[u8], records: &mut Vec<u8>) {
+        let shared = self.name.iter().zip(before).take_while(|(one, other)| one == other).count();
+        let suffix = &self.name[shared..];
+        put_number(records, shared as u64);
+        put_number(records, (suffix.len() as u64) << 3 | u64::from(self.kind));
+        records.extend(suffix);
+        records.extend(self.value);
+    }
+
     fn obeyed(&self) -> Option<ObeyedReference<'_>> {
         // It says that there is none any more.
         if self.kind == DELETED {
@@ -464,6 +485,24 @@ mod tests {
         assert!(without.windows(13).any(|name| name == b"refs/heads/a$"));
         let known = ["refs/heads/a$(x)".to_owned()];
         assert_eq!(obeyed(&without_obeyed_references(&made, &known).unwrap()), obeyed(&made));
+    }
+
+    #[test]
+    fn references_that_fill_several_blocks_all_stay() {
+        let name =
+            |number: usize| format!("refs/heads/{number:06}{}", if number % 50 == 7 { "$(x)" } else { "" });
+        let names: Vec<String> = (0..5 * FULL_BLOCK / 32).map(name).collect();
+        let records: Vec<u8> = names.iter().flat_map(|name| record(0, name, "refs/heads/main")).collect();
+        let made = table(0, &block(b'r', 0, &records, &[HEADER + BLOCK_HEADER]), 0);
+        let without = without_obeyed_references(&made, &[names[57].clone()]).unwrap();
+        let mut left = Vec::new();
+        let read =
+            Table::read(&without, |record| left.push(String::from_utf8_lossy(record.name).into_owned()));
+        assert!(read.is_some());
+        let expected: Vec<String> =
+            names.iter().filter(|name| !name.contains('$') || **name == names[57]).cloned().collect();
+        assert!(left == expected, "{} of {}", left.len(), expected.len());
+        assert!(without.len() > 2 * FULL_BLOCK, "the control: {}", without.len());
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! References and remotes by their names, and lists of git that say they are large.
 
-use std::fmt::Write as _;
-
 use super::repositories::{committed, git, move_all};
 use super::*;
 
@@ -49,16 +47,17 @@ fn in_tables(object_format: &str) -> Boundary {
     git(&boundary.host, &["add", "file"]);
     git(&boundary.host, &["commit", "-q", "-m", "first"]);
     let commit = git(&boundary.host, &["rev-parse", "HEAD"]);
-    let mut all = String::new();
-    for number in 0..1000 {
-        let _ = writeln!(all, "create refs/tags/v{number} {}", commit.trim());
-    }
-    boundary.write("all", &all);
-    let input = File::open(boundary.host.join("all")).unwrap();
-    let mut update = Command::new("git");
-    update.args(["update-ref", "--stdin"]).current_dir(&boundary.host).stdin(input);
-    assert!(update.status().unwrap().success());
+    add_references(&boundary, (0..1000).map(|number| format!("refs/tags/v{number}")), commit.trim());
     boundary
+}
+
+fn add_references(boundary: &Boundary, names: impl Iterator<Item = String>, commit: &str) {
+    let all: Vec<String> = names.map(|name| format!("create {name} {commit}\n")).collect();
+    let list = boundary.host.with_file_name("all");
+    fs::write(&list, all.concat()).unwrap();
+    let mut update = Command::new("git");
+    update.args(["update-ref", "--stdin"]).current_dir(&boundary.host).stdin(File::open(list).unwrap());
+    assert!(update.status().unwrap().success());
 }
 
 #[test]
@@ -102,6 +101,39 @@ fn references_in_a_table_go_whose_names_are_obeyed_and_the_others_stay() {
             assert_eq!(boundary.compare(&baseline), [], "{object_format} {is_compacted}");
         }
     }
+}
+
+/// No block of a table is longer than 16 MiB.
+#[test]
+fn references_of_a_table_that_is_longer_than_any_block_stay() {
+    const TOO_LONG: u64 = 16 << 20;
+    let list =
+        |boundary: &Boundary| git(&boundary.host, &["for-each-ref", "--format=%(refname) %(objectname)"]);
+    let boundary = in_tables("sha1");
+    let commit = git(&boundary.host, &["rev-parse", "HEAD"]);
+    // Names that begin differently, of a length that makes it few.
+    let name = |number: u64| {
+        let digits =
+            (0..60).map(|at| format!("{:016x}", (number * 60 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        format!("refs/notes/{}", digits.collect::<String>())
+    };
+    add_references(&boundary, (0..17_500).map(name), commit.trim());
+    let baseline = boundary.baseline();
+    let expected = list(&boundary);
+    git(&boundary.host, &["branch", "v1$(touch${IFS}x)"]);
+    git(&boundary.host, &["pack-refs", "--all"]);
+    let found = move_all(&boundary, &baseline);
+    let [Finding { path, quarantined: Some(moved), restored: true, .. }] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    for table in [path, moved] {
+        assert!(fs::metadata(boundary.host.join(table)).unwrap().len() > TOO_LONG, "{}", table.display());
+    }
+    assert!(list(&boundary) == expected, "of {} references", expected.lines().count());
+    let (last, _) = expected.lines().rfind(|line| line.contains("notes")).unwrap().split_once(' ').unwrap();
+    assert_eq!(git(&boundary.host, &["rev-parse", last, "v999"]), commit.repeat(2));
+    assert_eq!(git(&boundary.host, &["reflog", "show", "main"]).lines().count(), 1);
+    assert_eq!(boundary.compare(&baseline), []);
 }
 
 #[test]
