@@ -60,11 +60,12 @@ pub fn path(path: &Path) -> String {
     shown
 }
 
-/// Escapes a path as part of a sentence: quoted, unless it is plain, so that it cannot be taken for more of the sentence.
+/// Escapes a path as part of a sentence: quoted, unless it is plain, so that it cannot be taken for more of the sentence, and that no shell
+/// runs what is in it.
 pub fn path_in_text(name: &Path) -> String {
     let shown = path(name);
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@%~#=$*".contains(&byte);
-    if shown.bytes().all(is_plain) { shown } else { format!("\"{}\"", shown.replace('"', "\\u{22}")) }
+    if shown.bytes().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', "\\u{27}")) }
 }
 
 /// Returns whether a character is never shown as it is.
@@ -134,8 +135,8 @@ mod tests {
     fn a_name_cannot_be_taken_for_more_of_the_sentence() {
         let shown = |name: &str| path_in_text(Path::new(name));
         assert_eq!(shown("/workspace/.foo_rc-1"), "/workspace/.foo_rc-1");
-        assert_eq!(shown(".a: it is harmless"), "\".a: it is harmless\"");
-        assert_eq!(shown(".a\", \"b"), "\".a\\u{22}, \\u{22}b\"");
+        assert_eq!(shown(".a: it is harmless"), "'.a: it is harmless'");
+        assert_eq!(shown(".a', 'b"), "'.a\\u{27}, \\u{27}b'");
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl fmt::Display for Finding {
             }
         }
         if let Some(quarantined) = &self.quarantined {
-            write!(f, "; moved to {}", escape::path(quarantined))?;
+            write!(f, "; moved to {}", escape::path_in_text(quarantined))?;
         }
         match (self.origin, self.restored) {
             (FindingOrigin::Created, true) => f.write_str("; what else it had was put back"),
@@ -139,5 +139,22 @@ mod tests {
         assert!(text.ends_with("`[protect] allow = [\".env.*.local\"]` lets it"), "{text}");
         let earlier = Finding { origin: FindingOrigin::Earlier, quarantined: None, ..finding };
         assert!(!earlier.to_string().contains("allow"), "{earlier}");
+    }
+
+    #[test]
+    fn no_shell_runs_a_name_that_is_copied_to_it() {
+        let path = |top: &str| PathBuf::from(format!("{top}refs/tags/$(x)"));
+        let finding = Finding {
+            path: path(".git/"),
+            reason: Reason::Hook,
+            origin: FindingOrigin::Created,
+            quarantined: Some(path(".sandboxctl-quarantine/")),
+            restored: false,
+        };
+        let text = finding.to_string();
+        assert!(text.starts_with("'.git/refs/tags/$(x)': "), "{text}");
+        assert!(text.ends_with("; moved to '.sandboxctl-quarantine/refs/tags/$(x)'"), "{text}");
+        let plain = Finding { quarantined: Some("a/dot-bashrc".into()), ..finding };
+        assert!(plain.to_string().ends_with("; moved to a/dot-bashrc"), "the control: {plain}");
     }
 }

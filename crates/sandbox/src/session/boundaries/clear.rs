@@ -411,7 +411,7 @@ fn quarantine_all(
             format_args!(
                 "{} of what was quarantined may hold repositories that git still obeys, such as {}: remove it",
                 doubtful.len(),
-                escape::path(quarantined)
+                escape::path_in_text(quarantined)
             ),
         );
     }
