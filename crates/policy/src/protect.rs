@@ -25,6 +25,9 @@ pub const SKIPPED: &[&str] = &[
     "target", "venv",
 ];
 
+/// Where things are moved to that a program outside would obey, in the root of their boundary.
+pub const QUARANTINE: &str = ".sandboxctl-quarantine";
+
 /// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8. Its last name may be `*.suffix`, `name.*` or
 /// `name.*.suffix`, which stand for every name that begins and ends so. A hyphen may be in the place of the dot before `*`.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]

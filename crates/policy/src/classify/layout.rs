@@ -6,6 +6,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::protect::QUARANTINE;
+
 /// Files right in a directory of git's data, beside those in capitals.
 const FILES: &[&str] = &[
     ".DS_Store", "Thumbs.db", "addp-hunk-edit.diff", "commondir", "config", "config.worktree", "description",
@@ -30,6 +32,8 @@ const DIRECTORIES: &[&str] = &[
     // Of tools. What of it is a configuration has a row in the table of protected paths.
     "ai", "annex", "arc", "beads-worktrees", "branchless", "entire-sessions", "filter-repo", "git-bug",
     "git-crypt", "gitbutler", "gk", "glab-cli", "lfs", "magit", "patches", "sl", "smartgit", "wt", "wt-logs",
+    // Our own, where the repository of a linked work tree is shared.
+    QUARANTINE,
 ];
 
 /// Files in `info`.

@@ -26,6 +26,38 @@ fn what_was_created_is_moved_to_where_nothing_obeys_it() {
     assert_eq!(boundary.compare(&baseline), [], "and it is not found again");
 }
 
+/// As a run does that shares the repository of a linked work tree.
+#[test]
+fn what_was_quarantined_in_the_data_of_git_is_not_found_again_by_another_run() {
+    let (boundary, _) = repositories::committed();
+    repositories::git(&boundary.host, &["worktree", "add", "-q", "tree"]);
+    let baseline = boundary.baseline();
+    boundary
+        .write(".git/tool.yml", "evil")
+        .write(".git/worktrees/tree/config.worktree", "[core]\n\tfsmonitor = x\n");
+    boundary.write(".git/tool/run", "#!/bin/sh\n").mode(".git/tool/run", 0o755);
+    boundary.link("/tmp", ".git/BISECT_LOG");
+    let mut moved = boundary.last_look(&baseline);
+    moved.retain(|one| !one.path.ends_with("tool/run"));
+    assert_eq!(moved.len(), 4, "the control: {moved:?}");
+    let git = root(&boundary.host.join(".git"));
+    for finding in &mut moved {
+        finding.path = finding.path.strip_prefix(".git").unwrap().to_owned();
+        assert!(quarantine(git.enter().unwrap(), finding, now()).unwrap(), "{finding}");
+        assert!(finding.quarantined.as_ref().unwrap().starts_with(QUARANTINE), "{finding}");
+    }
+    assert_eq!(boundary.last_look(&baseline), []);
+    // A repository that is made there is found, and so is what has the name and is no directory.
+    boundary
+        .bare(&format!(".git/{QUARANTINE}/bare"))
+        .write(&format!(".git/{QUARANTINE}/bare/config"), repositories::OBEYED);
+    let found = boundary.last_look(&baseline);
+    assert!(found.iter().any(|one| one.path.ends_with("bare/config")), "{found:?}");
+    fs::remove_dir_all(boundary.host.join(".git").join(QUARANTINE)).unwrap();
+    boundary.write(&format!(".git/{QUARANTINE}"), "");
+    assert_eq!(boundary.paths(&baseline), [format!(".git/{QUARANTINE}")]);
+}
+
 #[test]
 fn what_is_gone_already_is_no_error() {
     let boundary = Boundary::new();

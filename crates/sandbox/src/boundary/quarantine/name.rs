@@ -4,8 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Where things are moved to, in the root of their boundary.
-pub const QUARANTINE: &str = ".sandboxctl-quarantine";
+pub use policy::protect::QUARANTINE;
 
 /// Returns whether something has the name of what was quarantined within its own directory.
 pub(crate) fn is_quarantined_in_place(name: &OsStr) -> bool {

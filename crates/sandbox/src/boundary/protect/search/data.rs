@@ -10,6 +10,7 @@ use policy::classify::MAX_CONTENT;
 use policy::classify::index::ObjectFormat;
 use policy::classify::layout;
 use policy::classify::repository::{self, MAX_POINTER_LENGTH};
+use policy::protect::QUARANTINE;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -57,6 +58,8 @@ impl Search<'_> {
         let is_module = self.seen_from_repository(git) == Path::new(MODULE);
         let mut work_trees = Vec::new();
         while let Some(directory) = ahead.pop() {
+            // Nothing obeys what is there, but a repository.
+            let is_quarantined = directory.starts_with(QUARANTINE);
             let may_have_programs = is_gits_alone && is_of_unknown_tool(&directory);
             let Some(entries) = self.entries_of_data(root, git, &directory, may_have_programs) else {
                 continue;
@@ -91,6 +94,7 @@ impl Search<'_> {
                     FileType::Directory if is_annex(&path) => self.put_off(git, path, is_gits_alone),
                     FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
                     FileType::Directory => {}
+                    _ if is_quarantined => {}
                     FileType::RegularFile if layout::alters_what_git_shows(&path) => {
                         let list =
                             PathList::read(self.root, git, &path, || self.object_format(git), &self.budget);
