@@ -355,8 +355,8 @@ impl FileRole {
         if let Some(git) = directories.iter().rposition(|directory| *directory == ".git") {
             return Self::in_git(name, &directories[git + 1..]);
         }
-        let bare = matches!(directories, [.., repository, "hooks"] if has_extension(repository, "git"));
-        if bare && !is_sample(name) {
+        let bare = directories.iter().rposition(|directory| has_extension(directory, "git"));
+        if bare.is_some_and(|git| is_hook(name, &directories[git + 1..])) {
             return Some(Self::Hook);
         }
         match components.as_slice() {
@@ -403,17 +403,19 @@ impl FileRole {
         if let ["remotes" | "branches", ..] | ["modules", _, "remotes" | "branches", ..] = directories {
             return Some(Self::Remote);
         }
+        let nested = matches!(directories, ["modules" | "worktrees", ..]);
+        let below = if nested { directories.get(2..).unwrap_or_default() } else { directories };
+        if is_hook(name, below) {
+            return Some(Self::Hook);
+        }
         // Branches and tags may be called anything.
         if directories.iter().any(|directory| matches!(*directory, "refs" | "logs")) {
             return None;
         }
-        let nested = matches!(directories, ["modules" | "worktrees", ..]);
-        let below = if nested { directories.get(2..).unwrap_or_default() } else { directories };
         if let Some((row, content)) = table::content_rule(&[&[".git"], below, &[name]].concat()) {
             return Some(Self::Listed(row, content));
         }
         match (name, directories) {
-            (name, ["hooks"]) if !is_sample(name) => Some(Self::Hook),
             (name, [.., "hooks"]) if nested && !is_sample(name) => Some(Self::Hook),
             // Git writes no `core.worktree` for a linked work tree.
             ("config" | "config.worktree", []) | ("config.worktree", [.., "worktrees", _]) => {
@@ -440,6 +442,16 @@ pub fn leads_to_protected(relative: &Path) -> bool {
 /// Returns the last name of a path, in lower case.
 fn name_of(relative: &Path) -> String {
     relative.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
+}
+
+/// Returns whether git runs a file in its directory, by the directories between, or a hook that runs what lies in a directory beside it
+/// (`hooks/pre-commit.d/x`), samples included.
+fn is_hook(name: &str, directories: &[&str]) -> bool {
+    match directories {
+        ["hooks"] => !is_sample(name),
+        ["hooks", ..] => true,
+        _ => false,
+    }
 }
 
 fn is_sample(name: &str) -> bool {

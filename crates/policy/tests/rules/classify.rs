@@ -37,6 +37,8 @@ fn an_ordinary_clone_passes_untouched() {
         (".git/refs/heads/hooks/fix", "0494aea\n"),
         (".git/refs/heads/config", "0494aea0494aea0494aea\n"),
         (".git/logs/refs/heads/hooks/fix", "0 0494aea\n"),
+        (".git/modules/sub/refs/heads/hooks/fix/x", "0494aea\n"),
+        ("mirror.git/refs/heads/hooks/fix/x", "0494aea\n"),
         (".git/info/exclude", "# comment\n"),
         ("README.md", "hooks: yes\n"),
         ("src/hooks/useThing.ts", "export {}\n"),
@@ -58,7 +60,9 @@ fn a_hook_that_is_no_sample_is_suspicious_with_and_without_the_executable_bit() 
     for path in [
         ".git/hooks/pre-commit", ".git/hooks/post-checkout", "sub/.git/hooks/anything",
         ".git/modules/sub/hooks/post-merge", "mirror.git/hooks/update", ".GIT/HOOKS/pre-commit",
-        ".git/hooks/x.sample.sh",
+        ".git/hooks/x.sample.sh", ".git/hooks/pre-commit.d/x", ".git/hooks/a/b/lib.sh", ".git/hooks/logs/x",
+        ".git/hooks/pre-commit.d/x.sample", ".git/modules/sub/hooks/post-merge.d/x",
+        "mirror.git/hooks/update.d/x",
     ] {
         for mode in [0o100_644, 0o100_755] {
             assert_eq!(

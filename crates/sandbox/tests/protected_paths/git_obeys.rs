@@ -415,3 +415,38 @@ fn an_option_of_a_strategy_that_git_does_not_have_is_quarantined() {
     attack(&boundary, "ours");
     assert_eq!(found(&boundary, &baseline), [], "an option that it has");
 }
+
+/// Many hooks run what lies in a directory of theirs, wherever they lie themselves.
+#[test]
+fn what_lies_in_a_directory_of_new_hooks_is_quarantined() {
+    let prepared = || {
+        let (boundary, outside) = committed();
+        fs::remove_dir_all(boundary.host.join(".git/hooks")).unwrap();
+        let hooks = outside.with_file_name("hooks");
+        fs::create_dir(&hooks).unwrap();
+        let hook = hooks.join("pre-commit");
+        fs::write(&hook, "#!/bin/sh\nfor one in .git/hooks/pre-commit.d/*; do \"$one\"; done\n").unwrap();
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+        (boundary, format!("core.hooksPath={}", hooks.display()))
+    };
+    let attack = |boundary: &Boundary| {
+        let evil = ".git/hooks/pre-commit.d/x";
+        boundary.write(evil, "#!/bin/sh\ntouch obeyed\n").mode(evil, 0o755);
+    };
+    let is_obeyed = |boundary: &Boundary, own: &str| {
+        git(&boundary.host, &["-c", own, "commit", "-q", "--allow-empty", "-m", "next"]);
+        boundary.host.join("obeyed").exists()
+    };
+    let (boundary, own) = prepared();
+    attack(&boundary);
+    assert!(is_obeyed(&boundary, &own), "the control");
+
+    let (boundary, own) = prepared();
+    let baseline = boundary.baseline();
+    boundary.directory(".git/hooks/pre-commit.d").write(".git/hooks/pre-commit.sample", "#!/bin/sh\n");
+    assert_eq!(boundary.compare(&baseline), [], "samples, and nothing to run");
+    attack(&boundary);
+    let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert_eq!(found, [PathBuf::from(".git/hooks/pre-commit.d/x")]);
+    assert!(!is_obeyed(&boundary, &own));
+}
