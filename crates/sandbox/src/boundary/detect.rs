@@ -28,6 +28,7 @@ use crate::boundary::protect::mounts::{Cause, Mounts, Nested, ReadOnly};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
+use crate::host::mounted::Mounted;
 use crate::host::stamp::{Stamp, sees_stores};
 
 mod annex_programs;
@@ -255,6 +256,7 @@ impl Baseline {
             references: &references,
             was_searched: &was_searched,
             is_shared: &is_shared,
+            is_owners: &|git: &Path| self.is_owners_work_tree(git, mounts),
         };
         let departures = checkouts::added_departures(root, &start, mounts, goes, is_since);
         let indexes = index::added_entries(root, &start, mounts, goes, is_since);
@@ -281,6 +283,12 @@ impl Baseline {
         let nested = self.nested_news(root, mounts, &findings, &mut classifier);
         findings.extend(nested);
         findings.extend(self.new_annex_programs(root, mounts));
+        // `git worktree add` of the user's leads out of the boundary.
+        let is_owners =
+            |gitdir: &Path| gitdir.parent().is_some_and(|git| self.is_owners_work_tree(git, mounts));
+        findings.retain(|one| {
+            one.reason != Reason::GitElsewhere || !one.path.ends_with("gitdir") || !is_owners(&one.path)
+        });
         // What git does not make goes as a whole.
         let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == FindingOrigin::Created;
         let whole: HashSet<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
@@ -586,6 +594,14 @@ impl Baseline {
         }
         let at = self.kept.binary_search_by(|kept| kept.path.as_path().cmp(path)).ok()?;
         self.kept.get(at).map(Original::File)
+    }
+
+    /// Returns whether the work tree of a directory of git's data is one that only the user can have made, or a program of theirs: what leads back lies
+    /// out of all directories that could be written inside.
+    fn is_owners_work_tree(&self, git: &Path, mounts: &Mounts) -> bool {
+        let lies_in = |shared: &OsString, tree: &Path| Mounted::new(Path::new(shared)).leads(tree).is_some();
+        let is_shared = |tree: &PathBuf| self.shared.iter().any(|shared| lies_in(shared, tree));
+        mounts.led_back.contains(git) && mounts.elsewhere.get(git).is_some_and(|tree| !is_shared(tree))
     }
 
     /// Lists the references that were obeyed at the start, of a directory of git's data, in whatever files they were.

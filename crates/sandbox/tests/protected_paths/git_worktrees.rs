@@ -1,5 +1,7 @@
 //! Linked work trees: what git takes for theirs, and writes to or empties.
 
+use super::git_settings::sh;
+use super::git_staged::with_hooks;
 use super::repositories::*;
 use super::*;
 
@@ -162,4 +164,117 @@ fn what_rerere_would_read_in_a_work_tree_elsewhere_is_quarantined_whatever_leads
     let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
     assert!(found.contains(&".git/worktrees/linked/MERGE_RR".into()), "{found:?}");
     assert!(!leaked(&boundary, &tree));
+}
+
+/// Puts a program into the index of a linked work tree, as an agent can that has its data alone.
+fn stage(boundary: &Boundary, name: &str, path: &str) {
+    let script = format!(
+        "number=$(printf '#!/bin/sh\\ntouch obeyed\\n' | git hash-object -w --stdin); GIT_INDEX_FILE=.git/worktrees/{name}/index \
+         git update-index --add --cacheinfo 100755,$number,{path}"
+    );
+    assert!(sh(boundary, ".", &script), "{script}");
+}
+
+/// Two branches with other files at protected paths, and a link in one.
+fn with_branches() -> Boundary {
+    let boundary = with_hooks(&[]);
+    let script = "git checkout -q -b other; echo '{ \"a\": 1 }' >.vscode/settings.json; echo exit >>.githooks/pre-commit; ln -s file link; \
+                  git add -A; git commit -qm other; git checkout -q main";
+    assert!(sh(&boundary, ".", script));
+    boundary.until_the_clock_is_past(".git/index");
+    boundary
+}
+
+#[test]
+fn a_new_work_tree_of_the_users_elsewhere_stays_and_its_index_is_compared() {
+    const PRUNES: &str = "git gc -q; cd $TOP/mine && git rev-parse HEAD";
+    const RELATIVE: &str = "git worktree add -q -b mine $TOP/mine; echo ../../../../mine/.git >.git/worktrees/mine/gitdir; \
+                            echo 'gitdir: ../workspace/.git/worktrees/mine' >$TOP/mine/.git";
+    let boundary = with_branches();
+    assert!(sh(&boundary, ".", "git worktree add -q -b mine $TOP/mine; rm .git/worktrees/mine/gitdir"));
+    assert!(!sh(&boundary, ".", PRUNES), "the control: git removes the data of the work tree");
+    for add in ["git worktree add -q -b mine $TOP/mine", "git worktree add -q $TOP/mine other", RELATIVE] {
+        let boundary = with_branches();
+        let baseline = boundary.baseline();
+        assert!(sh(&boundary, ".", add), "{add}");
+        assert_eq!(boundary.compare_commits(&baseline), [], "{add}");
+        stage(&boundary, "mine", ".githooks/post-checkout");
+        let found = boundary.compare(&baseline);
+        let [one] = &found[..] else { panic!("{add}: {found:?}") };
+        let Finding { path, reason: Reason::StagesProtected { files: 1, example }, origin, .. } = one else {
+            panic!("{add}: {one}")
+        };
+        assert_eq!((*origin, one.stays()), (FindingOrigin::Created, true), "{add}");
+        assert_eq!(
+            (path.to_str(), &**example),
+            (Some(".git/worktrees/mine/index"), ".githooks/post-checkout")
+        );
+        assert!(sh(&boundary, ".", PRUNES), "{add}");
+    }
+}
+
+#[test]
+fn a_new_work_tree_elsewhere_that_an_agent_may_have_made_is_quarantined() {
+    let variants = [
+        ("it does not lead back", "echo gitdir: /nowhere >$TOP/mine/.git"),
+        (
+            "it leads to another one",
+            "sed -i s/mine$/other/ $TOP/mine/.git; cp -r .git/worktrees/mine .git/worktrees/other",
+        ),
+        ("a link is on the way", "mv $TOP/mine $TOP/real; ln -s real $TOP/mine"),
+        (
+            "it has another name",
+            "mv $TOP/mine/.git $TOP/mine/git; echo $TOP/mine/git >.git/worktrees/mine/gitdir",
+        ),
+        ("it lies where an agent can write", "true"),
+        ("it is another user's", "chown 12345 $TOP/mine/.git"),
+    ];
+    for (why, script) in variants {
+        if why == "it is another user's" && !rustix::process::getuid().is_root() {
+            continue;
+        }
+        let boundary = with_branches();
+        let mut mounts = boundary.mounts();
+        if why == "it lies where an agent can write" {
+            mounts.shared = vec![boundary.host.clone(), boundary.host.with_file_name("mine")];
+        }
+        let baseline = Baseline::take(boundary.root().enter().unwrap(), &mounts).unwrap().0;
+        assert!(sh(&boundary, ".", &format!("git worktree add -q -b mine $TOP/mine; {script}")), "{why}");
+        let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert!(found.contains(&".git/worktrees/mine/gitdir".into()), "{why}: {found:?}");
+    }
+}
+
+#[test]
+fn what_a_new_linked_work_tree_holds_is_compared_with_what_the_repository_held() {
+    let add = |boundary: &Boundary| assert!(sh(boundary, ".", "git worktree add -q -b mine tree"));
+    let boundary = with_branches();
+    add(&boundary);
+    stage(&boundary, "tree", ".githooks/post-checkout");
+    assert!(sh(&boundary, "tree", "git checkout -- ."));
+    assert!(boundary.host.join("tree/obeyed").exists(), "the control: git writes the hook, and runs it");
+
+    let boundary = with_branches();
+    let baseline = boundary.baseline();
+    add(&boundary);
+    let of_data = || {
+        let found = boundary.compare_commits(&baseline).into_iter();
+        let found = found.filter(|one| one.path.starts_with(".git/worktrees")).map(|one| {
+            assert!(one.stays(), "{one}");
+            (one.path.file_name().unwrap().to_str().unwrap().to_owned(), one.reason)
+        });
+        found.collect::<Vec<_>>()
+    };
+    let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert_eq!(moved, [PathBuf::from("tree/.githooks/pre-commit")], "it may be the agent's");
+    assert_eq!(of_data(), [], "the index of the main work tree held the same");
+    let staged = |example: &str| Reason::StagesProtected { files: 1, example: example.into() };
+    stage(&boundary, "tree", ".githooks/post-checkout");
+    assert_eq!(of_data(), [("index".to_owned(), staged(".githooks/post-checkout"))]);
+    let script = "git reset -q; number=$(echo evil | git hash-object -w --stdin); \
+                  git update-index --add --cacheinfo 100755,$number,.husky/pre-commit; commit=$(git commit-tree -p HEAD -m x $(git write-tree)); \
+                  git reset -q; git update-ref HEAD $commit";
+    assert!(sh(&boundary, "tree", script));
+    let commits = Reason::CommitsProtected { files: 1, example: ".husky/pre-commit".into() };
+    assert_eq!(of_data(), [("HEAD".to_owned(), commits)]);
 }

@@ -10,7 +10,7 @@ use policy::text::{escape, json_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::finding::FindingOrigin;
-use super::index::{Index, Start, added_numbers};
+use super::index::{Index, Start, added_numbers, all_of};
 use crate::boundary::protect::commits::{ChangedFile, HEAD, NamedCommit};
 use crate::boundary::protect::mounts::{Departure, Mounts};
 use crate::boundary::protect::path_list::Staged;
@@ -48,6 +48,7 @@ pub(super) fn added_departures(
             continue;
         }
         let before = start.indexes.iter().find(|index| index.path() == git.join("index"));
+        let known = before.map(|before| vec![before]).or_else(|| start.others_of_linked(git));
         for departure in &checkout.departures {
             let by = git.join(&departure.by);
             let is_elsewhere = departure.tree.is_absolute();
@@ -57,11 +58,11 @@ pub(super) fn added_departures(
             }
             let reasons = if is_elsewhere {
                 moved(departure).into_iter().collect()
-            } else if is_unknown {
+            } else if is_unknown && known.is_none() {
                 let hidden = hidden(root, before, departure, &is_since);
                 hidden.into_iter().chain(behind_links(root, departure)).collect()
             } else {
-                departed(root, before, departure, &goes, &is_since)
+                departed(root, before, known.as_deref().unwrap_or_default(), departure, &goes, &is_since)
             };
             let is_new = departure.by != Path::new(HEAD) && is_since(&by);
             let origin = if is_new { FindingOrigin::Created } else { FindingOrigin::Earlier };
@@ -74,16 +75,16 @@ pub(super) fn added_departures(
 fn departed(
     root: BorrowedFd<'_>,
     before: Option<&Index>,
+    known: &[&Index],
     departure: &Departure,
     goes: impl Fn(&Path) -> bool,
     is_since: impl Fn(&Path) -> bool,
 ) -> Vec<Reason> {
-    let known = |of: fn(&Index) -> &[(String, String)]| before.map_or(&[][..], of);
     let is_link = |file: &&ChangedFile| file.kind == StagedKind::Link;
     let protected = staged(departure, departure.protected.iter());
     let links = staged(departure, departure.others.iter().filter(is_link));
-    let protected = added_numbers(root, known(Index::staged), &protected, &goes);
-    let links = added_numbers(root, known(Index::staged_links), &links, &goes);
+    let protected = added_numbers(root, &all_of(known, Index::staged), &protected, &goes);
+    let links = added_numbers(root, &all_of(known, Index::staged_links), &links, &goes);
     let unread = (!departure.is_whole).then(|| Reason::CommitUnread { commit: departure.commit.clone() });
     let reasons = [
         protected.map(|(files, example)| Reason::CommitsProtected { files, example }),

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -191,6 +191,22 @@ pub(crate) struct Start<'b> {
     pub(crate) was_searched: &'b dyn Fn(&Path) -> bool,
     /// Whether the work tree of one is another shared directory, where it is looked at too.
     pub(crate) is_shared: &'b dyn Fn(&Path) -> bool,
+    /// Whether it is one elsewhere that only the user writes to.
+    pub(crate) is_owners: &'b dyn Fn(&Path) -> bool,
+}
+
+impl<'b> Start<'b> {
+    /// Lists the other indexes of an old repository to which a linked work tree has been added, by the directory of that one's data: what they held
+    /// is nothing new in it. `None` for any other directory.
+    pub(super) fn others_of_linked(&self, git: &Path) -> Option<Vec<&'b Index>> {
+        let worktrees = git.parent().filter(|above| above.ends_with("worktrees"))?;
+        let common = worktrees.parent().filter(|common| (self.was_searched)(common))?;
+        let is_other = |index: &&Index| {
+            let of = index.path.parent().filter(|_| index.path.ends_with("index"));
+            of.is_some_and(|of| of == common || of.parent() == Some(worktrees))
+        };
+        Some(self.indexes.iter().filter(is_other).collect())
+    }
 }
 
 /// Lists what is listed that was not listed then. `goes` says whether what lies at a path is quarantined; `is_since` says whether that was
@@ -225,21 +241,23 @@ pub(crate) fn added_entries(
             changes.extend(linked.map(|reason| (list.path.clone(), reason, FindingOrigin::Created)));
             // Its shared index may be another one, and what it lists may have become protected.
             if !(start.is_shared)(&list.git) {
-                let staged = newly_staged(root, Some(before), list, &goes, &is_since).into_iter();
+                let staged = newly_staged(root, start, &[before], list, &goes, &is_since).into_iter();
                 changes.extend(staged.map(|reason| (list.path.clone(), reason, FindingOrigin::Earlier)));
             }
             continue;
         }
         let unreadable = Reason::Unreadable { format: FileFormat::Index };
         let is_new = if before.is_some() { FindingOrigin::Replaced } else { FindingOrigin::Created };
+        let known = before.map(|before| vec![before]).or_else(|| start.others_of_linked(&list.git));
         let hidden = before.map(|before| &before.hidden[..]);
         // What a new repository holds is its own. One that nobody searched at the start may be as old as that.
         let is_unknown = before.is_none() && !(start.was_searched)(&list.git) && !list.is_outside();
-        let is_own = is_unknown && is_since(&list.git);
+        let is_born = is_unknown && is_since(&list.git);
+        let is_own = is_born && known.is_none();
         let is_untouched = is_unknown && !is_since(&list.path);
         // What is said of a file that stays says only so where it was there.
         let staying = match before {
-            None if !is_unknown || is_own => FindingOrigin::Created,
+            None if !is_unknown || is_born => FindingOrigin::Created,
             None | Some(_) => FindingOrigin::Earlier,
         };
         let mut found = |reason, origin| changes.push((list.path.clone(), reason, origin));
@@ -309,7 +327,7 @@ pub(crate) fn added_entries(
         let reasons = if is_own {
             newly_tracked(root, before, list, &is_since).into_iter().collect()
         } else {
-            newly_staged(root, before, list, &goes, &is_since)
+            newly_staged(root, start, &known.unwrap_or_default(), list, &goes, &is_since)
         };
         for reason in reasons {
             found(reason, staying);
@@ -319,18 +337,35 @@ pub(crate) fn added_entries(
     changes
 }
 
-/// Says what an index holds for protected paths and for hidden ones, and which links it has, that it did not hold before.
+/// Says what an index holds for protected paths and for hidden ones, and which links it has, that none of the known ones held: itself at the
+/// start, or the others of its repository.
 fn newly_staged(
     root: BorrowedFd<'_>,
-    before: Option<&Index>,
+    start: &Start<'_>,
+    known: &[&Index],
     list: &PathList,
     goes: impl Fn(&Path) -> bool,
     is_since: impl Fn(&Path) -> bool,
 ) -> Vec<Reason> {
-    let known = |of: fn(&Index) -> &[(String, String)]| before.map_or(&[][..], of);
-    let protected = first_added(root, &list.staged, known(|before| &before.staged), &goes);
-    let links = Some(known(|before| &before.staged_links)).filter(is_whole);
-    let links = links.and_then(|known| first_added(root, &list.staged_links, known, &goes));
+    let before = known.iter().copied().find(|before| before.path == list.path);
+    let first_added = |staged: &[Staged], known: &[(String, String)]| {
+        staged.iter().find_map(|staged| {
+            // Where only the user writes, what lies there is the user's.
+            let outside =
+                Some(&staged.tree).filter(|tree| tree.is_absolute() && (start.is_owners)(&list.git));
+            match outside.and_then(|tree| data_outside(tree).ok()) {
+                Some(tree) => {
+                    let staged = Staged { tree: PathBuf::new(), ..staged.clone() };
+                    added_numbers(tree.as_fd(), known, &staged, |_| false)
+                }
+                None => added_numbers(root, known, staged, &goes),
+            }
+        })
+    };
+    let protected = first_added(&list.staged, &all_of(known, Index::staged));
+    let is_whole = known.iter().all(|known| is_whole(&known.staged_links()));
+    let links =
+        is_whole.then(|| first_added(&list.staged_links, &all_of(known, Index::staged_links))).flatten();
     let reasons = [
         protected.map(|(files, example)| Reason::StagesProtected { files, example }),
         links.map(|(files, example)| Reason::StagesLinks { files, example }),
@@ -431,14 +466,9 @@ fn is_whole(known: &&[(String, String)]) -> bool {
     known.len() < MAX_HIDDEN
 }
 
-/// Says of the first work tree for which an index holds what it did not hold before how much that is.
-fn first_added(
-    root: BorrowedFd<'_>,
-    staged: &[Staged],
-    known: &[(String, String)],
-    goes: impl Fn(&Path) -> bool,
-) -> Option<(usize, String)> {
-    staged.iter().find_map(|staged| added_numbers(root, known, staged, &goes))
+/// Returns what all of these indexes held.
+pub(super) fn all_of(known: &[&Index], of: impl Fn(&Index) -> &[(String, String)]) -> Vec<(String, String)> {
+    known.iter().flat_map(|known| of(known)).cloned().collect()
 }
 
 /// Returns for how many paths an index holds what it did not hold before and what does not lie there, and one of them.

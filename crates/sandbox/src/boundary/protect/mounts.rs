@@ -68,6 +68,8 @@ pub struct Mounts {
     pub outward: Vec<Outward>,
     /// Directories of git's data of which the work tree lies out of the boundary, with its path on the host.
     pub elsewhere: BTreeMap<PathBuf, PathBuf>,
+    /// Those of them to which a `.git` file in the work tree leads back, which belongs to the same user.
+    pub led_back: BTreeSet<PathBuf>,
     /// Those of them of which the work tree is shared, too.
     pub shared_elsewhere: BTreeSet<PathBuf>,
     /// The directories of the host that are shared and may be written, this one among them.

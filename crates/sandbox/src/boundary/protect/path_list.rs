@@ -488,7 +488,7 @@ pub(crate) fn tracked(
     Ok(if is_read { found.into_inner() } else { directories.clone() })
 }
 
-/// Opens a directory of git's data out of the boundary, to which no link leads.
+/// Opens a directory out of the boundary, to which no link leads: of git's data, or a work tree.
 pub(crate) fn data_outside(git: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::open(git, flags, Mode::empty())

@@ -171,7 +171,7 @@ impl Search<'_> {
 
     /// Returns the directory of the data that a directory of git's data shares with others: itself, where it shares none. `None` where it lies
     /// out of the boundary, where nobody inside can write.
-    fn common(&self, git: &Path) -> Option<PathBuf> {
+    pub(super) fn common(&self, git: &Path) -> Option<PathBuf> {
         let content = references::read(self.root, &git.join("commondir"), MAX_POINTER_LENGTH);
         let Some(content) = content else { return Some(git.into()) };
         match self.resolve(git, repository::commondir(&content)?) {

@@ -12,6 +12,7 @@ use policy::classify::repository::{commondir, gitdir};
 use policy::classify::{Reference, is_configuration, references};
 
 use super::configured::MAX_REFERENCES;
+use super::pointers::without_parents;
 use super::progress::Search;
 use super::resolve::{Unresolved, canonical};
 use crate::boundary::protect::mounts::{Cause, ProtectionGap};
@@ -39,6 +40,24 @@ impl Search<'_> {
         self.data_outside.insert((git.clone(), tree.into()));
         self.links_outside(Path::new(""), &common.join("hooks"), Path::new(".git/hooks"), Cause::Named);
         self.configurations_outside(vec![common.join("config"), git.join("config.worktree")], tree);
+    }
+
+    /// Returns whether a path, seen from the data of a linked work tree, leads out of the boundary to a `.git` file of this user's that leads back
+    /// there, as `git worktree add` makes both. No link is on the way to it: that could lead elsewhere later.
+    pub(super) fn leads_back(&self, git: &Path, named: &Path, owner: u32) -> bool {
+        let git_on_host = self.host.join(git);
+        let is_plain = |dot_git: &PathBuf| {
+            let named = git_on_host.join(named);
+            let plain = named.strip_prefix("/").ok().and_then(without_parents);
+            plain.is_some_and(|plain| Path::new("/").join(plain) == *dot_git)
+        };
+        let dot_git = canonical(&git_on_host, named).ok().filter(is_plain);
+        let Some(dot_git) = dot_git.filter(|dot_git| dot_git.ends_with(".git")) else { return false };
+        let is_file = |metadata: Metadata| metadata.is_file() && metadata.uid() == owner;
+        let content = read(&dot_git).ok().filter(|_| dot_git.symlink_metadata().is_ok_and(is_file));
+        let back = content.as_deref().and_then(gitdir).zip(dot_git.parent());
+        let back = back.and_then(|(named, tree)| canonical(tree, named).ok());
+        back.and_then(|back| self.mounted.leads(&back)).as_deref() == Some(git)
     }
 
     /// Reads the index of a work tree whose repository lies out of the boundary. That may be shared beside it, and there nobody knows what

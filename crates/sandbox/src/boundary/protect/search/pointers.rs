@@ -162,6 +162,9 @@ impl Search<'_> {
                 self.remember(links);
                 if missing.is_none() {
                     self.elsewhere(git, named, |dot_git| dot_git.parent().unwrap_or(dot_git));
+                    if self.leads_back(git, named, stat.st_uid) {
+                        self.led_back.insert(git.into());
+                    }
                 }
                 is_inside
             }
@@ -390,7 +393,7 @@ fn has_head(root: BorrowedFd<'_>, git: &Path) -> bool {
 }
 
 /// Removes each `..` from a path that has no links; `None` where that leads out of the boundary.
-fn without_parents(path: &Path) -> Option<PathBuf> {
+pub(super) fn without_parents(path: &Path) -> Option<PathBuf> {
     path.components().try_fold(PathBuf::new(), |mut place, part| match part {
         Component::Normal(name) => Some(place.join(name)),
         _ => place.pop().then_some(place),

@@ -83,6 +83,8 @@ pub(super) struct Search<'a> {
     pub(super) named_trees: BTreeSet<(PathBuf, PathBuf)>,
     /// Directories of git's data of which the work tree lies out of the boundary, with its path on the host.
     pub(super) elsewhere: BTreeMap<PathBuf, PathBuf>,
+    /// Those of them to which a `.git` file in the work tree leads back.
+    pub(super) led_back: BTreeSet<PathBuf>,
     /// Configurations with what they name.
     pub(super) sources: Vec<(PathBuf, Source)>,
     pub(super) dotted: Vec<Dotted>,

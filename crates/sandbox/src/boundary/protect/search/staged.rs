@@ -57,13 +57,27 @@ impl Search<'_> {
         format: ObjectFormat,
         listed: &ListedPaths<'_>,
     ) {
-        let writes = RefCell::new(Writes::to(self, tree, listed));
+        let mut writes = Writes::to(self, tree, listed);
+        if tree.is_absolute() {
+            writes.led = self.led_in_main_tree(&list.git);
+        }
+        let writes = RefCell::new(writes);
         let is_protected =
             |path: &Path, kind: StagedKind| writes.borrow_mut().something_protected(path, kind);
         list.stage(self.root, data, tree, format, is_protected);
         let writes = writes.into_inner();
         list.note_behind(data, tree, format, writes.behind);
         list.links_out.extend(writes.directories.links_out());
+    }
+
+    /// Lists what settings name in the main work tree of a linked one: in a work tree elsewhere they name the same.
+    fn led_in_main_tree(&self, git: &Path) -> Vec<&Path> {
+        let trees = self.common(git).map(|common| self.own_trees(&common)).unwrap_or_default();
+        let led = self.reach.bases().filter_map(|base| match base {
+            Base::Led(path) => trees.iter().find_map(|tree| path.strip_prefix(tree).ok()),
+            Base::Tree(_) | Base::Git(_) | Base::Passed(_) => None,
+        });
+        led.filter(|path| *path != Path::new("")).collect()
     }
 
     /// Lists the work trees that the index in a directory of git's data is of: those whose `.git` leads right there. Of more than one nobody
