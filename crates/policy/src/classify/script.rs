@@ -11,7 +11,7 @@ pub(super) fn is_one(content: &[u8], is_cut: bool) -> bool {
     text.starts_with("#!") || is_cut && text.is_empty()
 }
 
-/// Returns whether a letter is white space to any reader. Python takes more control characters for that than others do.
+/// Returns whether a letter is white space to any reader. Python takes more control characters for that than others do, but not NUL.
 pub(super) fn is_blank(letter: char) -> bool {
-    letter == '\u{feff}' || letter.is_whitespace() || letter.is_control()
+    letter == '\u{feff}' || letter.is_whitespace() || letter.is_control() && letter != '\0'
 }

@@ -337,7 +337,7 @@ fn a_script_is_found_among_text_whatever_its_name_is() {
         ".factory/commands/.git/x", ".factory/commands/.git/hooks/x.sample", ".agents/commands/a/.git/x.pack",
     ] {
         assert!(matches!(file(path, script), Some(Reason::Run { .. })), "{path}");
-        let before = ["\u{feff}", "\n", " \t", "\r\n\u{feff}", "\0", "\u{a0}"];
+        let before = ["\u{feff}", "\n", " \t", "\r\n\u{feff}", "\x1f", "\u{a0}"];
         for content in before.map(|before| format!("{before}#! evil")) {
             assert!(file(path, &content).is_some(), "{path}: {content:?}");
         }
@@ -367,6 +367,7 @@ fn text_and_pictures_pass_however_long_they_are() {
     }
     for path in [".claude/x.png", ".cursor/debug.log", ".vscode/notes.txt", ".idea/x.pdf"] {
         assert_eq!(file(path, &long), None, "{path}");
+        assert_eq!(classify(Path::new(path), FILE, &vec![0; 2 * MAX_CONTENT]), None, "{path}");
         for before in ["#!", "\n #!", &"\n".repeat(MAX_CONTENT)] {
             assert!(matches!(file(path, &format!("{before}{long}")), Some(Reason::Run { .. })), "{path}");
         }
