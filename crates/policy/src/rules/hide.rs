@@ -194,14 +194,17 @@ impl fmt::Display for HidePattern {
     }
 }
 
-/// Several patterns of one shared directory.
+/// Where what is hidden may have been quarantined: in a shared directory, and in a `.git` that is one of another sandbox.
+const QUARANTINES: [&str; 2] = ["/.sandboxctl-quarantine", "/.git/.sandboxctl-quarantine"];
+
+/// Several patterns of one shared directory, and if there is any, those of the quarantines in it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HidePatterns(Vec<HidePattern>);
 
 impl HidePatterns {
     /// Reads those of a plan, which were validated.
     pub fn of(texts: &[String]) -> Self {
-        Self(texts.iter().filter_map(|text| text.parse().ok()).collect())
+        texts.iter().filter_map(|text| text.parse().ok()).collect()
     }
 
     /// Returns whether there is none.
@@ -239,7 +242,11 @@ impl HidePatterns {
 
 impl FromIterator<HidePattern> for HidePatterns {
     fn from_iter<I: IntoIterator<Item = HidePattern>>(patterns: I) -> Self {
-        Self(patterns.into_iter().collect())
+        let mut all: Vec<HidePattern> = patterns.into_iter().collect();
+        if !all.is_empty() {
+            all.extend(QUARANTINES.iter().filter_map(|text| text.parse().ok()));
+        }
+        Self(all)
     }
 }
 
@@ -254,6 +261,16 @@ mod tests {
     fn hides(pattern: &str, path: &str) -> bool {
         let (path, is_directory) = path.strip_suffix('/').map_or((path, false), |path| (path, true));
         patterns(&[pattern]).hide(Path::new(path), is_directory)
+    }
+
+    #[test]
+    fn quarantines_are_hidden_where_anything_is() {
+        let is_hidden = |all: &HidePatterns, path: &str| all.hiding(Path::new(path)).is_some();
+        for path in [".sandboxctl-quarantine/17-0/dot-env", ".git/.sandboxctl-quarantine/17-0/x"] {
+            assert!(is_hidden(&patterns(&["/secrets"]), path), "{path}");
+            assert!(!is_hidden(&patterns(&[]), path), "{path}");
+        }
+        assert!(!is_hidden(&patterns(&["/secrets"]), "a/.sandboxctl-quarantine"));
     }
 
     #[test]

@@ -506,6 +506,20 @@ fn a_link_to_what_is_hidden_above_files_that_git_tracks_is_reported() {
 }
 
 #[test]
+fn what_was_hidden_and_is_quarantined_is_hidden_too() {
+    for (place, what) in places("the quarantine of what is hidden") {
+        place.write("workspace/.sandboxctl-quarantine/17-0/dot-env", "KEY=1");
+        let read = |flags: &[&str]| {
+            let output = script(&place, flags, "cat .sandboxctl-quarantine/17-0/dot-env 2>/dev/null; true");
+            assert!(output.status.success(), "{what}: {output:?}");
+            said(&output)
+        };
+        assert_eq!(read(&[]), "KEY=1", "{what}: the control");
+        assert_eq!(read(&["--hide", ".env"]), "", "{what}");
+    }
+}
+
+#[test]
 fn a_hidden_file_that_a_new_repository_tracks_is_reported() {
     // A repository that is not one yet: not every image has git.
     const SET_UP: &str = "mkdir d; echo KEY=1 >d/.env; cd d; git init -q .; number=$(echo x | git hash-object -w --stdin); \
