@@ -50,7 +50,7 @@ fn a_name_that_reads_as_an_option_is_reported_and_stays() {
         let output = place.inside(&[""; 0], &["sh", "-ec", OPTIONS]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         // `git grep -O` in a directory below hands names on as they are there.
-        let names = r#""/workspace/+!touch obeyed", "/workspace/-cimport os; os.mkdir('obeyed')", "/workspace/sub/+!touch deep":"#;
+        let names = r"'/workspace/+!touch obeyed', '/workspace/-cimport os; os.mkdir(\u{27}obeyed\u{27})', '/workspace/sub/+!touch deep':";
         assert!(
             said.contains(names) && said.contains("no list of sandboxctl knows"),
             "by {caller:?}: {said}"

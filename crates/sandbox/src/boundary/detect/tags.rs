@@ -25,7 +25,13 @@ impl Baseline {
     pub fn hostile_tags(&self, root: impl AsFd, host: &Path, mounts: &Mounts, until: Deadline) -> Compared {
         let root = root.as_fd();
         let is_since = |path: &Path| self.is_since(root, path);
-        hostile_tags(root, host, mounts, until, is_since)
+        let mut found = hostile_tags(root, host, mounts, until, is_since);
+        // A new repository may borrow objects by a path that is one inside.
+        let is_known =
+            |path: &Path| path.ancestors().any(|above| self.searched.contains(&Base::Git(above.into())));
+        let is_unread = |one: &Finding| matches!(one.reason, Reason::NamesUnread { .. });
+        found.findings.retain(|one| !is_unread(one) || is_known(&one.path));
+        found
     }
 }
 
@@ -40,8 +46,9 @@ fn hostile_tags(
     for base in mounts.reach.bases() {
         let Base::Git(git) = base else { continue };
         let Ok(data) = beneath::directory(root, git) else { continue };
-        // A linked work tree has the references of its repository.
-        if beneath::stat(&data, Path::new("commondir")).is_ok() {
+        // A linked work tree has the references of its repository, and logs have none.
+        let is_there = |name: &str| beneath::stat(&data, Path::new(name)).is_ok();
+        if is_there("commondir") || !is_there("objects") {
             continue;
         }
         let changed = changed(&data, |path| is_since(&git.join(path)), until);
