@@ -258,7 +258,7 @@ impl Baseline {
             is_shared: &is_shared,
             is_owners: &|git: &Path| self.is_owners_work_tree(git, mounts),
         };
-        let departures = checkouts::added_departures(root, &start, mounts, goes, is_since);
+        let unindexed = checkouts::added_in_commits(root, &start, mounts, goes, is_since);
         let indexes = index::added_entries(root, &start, mounts, goes, is_since);
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, quarantined: None, restored: false });
@@ -272,8 +272,8 @@ impl Baseline {
                 Some(Touched::Before) => {}
             }
         }
-        let departures = departures.into_iter();
-        findings.extend(departures.map(|(path, reason, origin)| Finding {
+        let unindexed = unindexed.into_iter();
+        findings.extend(unindexed.map(|(path, reason, origin)| Finding {
             path,
             reason,
             origin,

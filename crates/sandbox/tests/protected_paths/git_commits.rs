@@ -18,7 +18,7 @@ fn commits(boundary: &Boundary, path: &str, then: &str) {
 
 const MOVES_HEAD: &str = "git update-ref HEAD $commit";
 
-fn departures(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason)> {
+fn unindexed(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason)> {
     // An index is compared by itself.
     let found = boundary.compare_commits(baseline).into_iter();
     let is_of_commits = |one: &Finding| {
@@ -69,7 +69,7 @@ fn what_the_commit_at_head_would_write_to_a_protected_path_is_reported() {
             let baseline = boundary.baseline();
             commits(&boundary, path, &format!("{MOVES_HEAD}; {after}"));
             assert_eq!(
-                departures(&boundary, &baseline),
+                unindexed(&boundary, &baseline),
                 protected(".git/HEAD", path),
                 "{flags:?} {before} {after}"
             );
@@ -97,7 +97,7 @@ fn files_of_a_commit_beneath_links_of_the_work_tree_are_reported() {
     let baseline = boundary.baseline();
     commits(&boundary, "lib/key", MOVES_HEAD);
     let reason = Reason::CommitsBehindLinks { files: 1, example: "lib/key".into() };
-    assert_eq!(departures(&boundary, &baseline), [(".git/HEAD".to_owned(), reason)]);
+    assert_eq!(unindexed(&boundary, &baseline), [(".git/HEAD".to_owned(), reason)]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_commit_with_a_path_that_git_does_not_write_is_reported() {
     assert!(git(&boundary.host, &["status", "--short"]).contains("../key"), "the control: git takes it");
     let commit = git(&boundary.host, &["rev-parse", "HEAD"]).trim().to_owned();
     assert_eq!(
-        departures(&boundary, &baseline),
+        unindexed(&boundary, &baseline),
         [(".git/HEAD".to_owned(), Reason::CommitUnread { commit: Some(commit) })]
     );
 }
@@ -194,7 +194,7 @@ fn a_commit_that_the_index_is_of_is_no_news() {
         let boundary = with_hooks(&[]);
         let baseline = boundary.baseline();
         assert!(sh(&boundary, ".", script), "{script}");
-        assert_eq!(departures(&boundary, &baseline), [], "{script}");
+        assert_eq!(unindexed(&boundary, &baseline), [], "{script}");
     }
 }
 
@@ -220,7 +220,7 @@ fn where_an_operation_goes_back_to_is_compared() {
         let boundary = with_hooks(&[]);
         let baseline = boundary.baseline();
         commits(&boundary, ".githooks/post-checkout", then);
-        let found = departures(&boundary, &baseline);
+        let found = unindexed(&boundary, &baseline);
         assert_eq!(found, protected(&format!(".git/{by}"), ".githooks/post-checkout"), "{then}");
     }
     // One that began at the commit that was checked out is no news.
@@ -230,7 +230,7 @@ fn where_an_operation_goes_back_to_is_compared() {
                   ! git rebase -q other";
     assert!(sh(&boundary, ".", script));
     assert!(boundary.host.join(".git/rebase-merge").exists(), "the control");
-    assert_eq!(departures(&boundary, &baseline), []);
+    assert_eq!(unindexed(&boundary, &baseline), []);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_reference_that_git_alone_reads_does_not_hide_a_commit() {
         assert!(sh(&boundary, ".", moves_packed));
         let baseline = boundary.baseline();
         commits(&boundary, ".githooks/post-checkout", &format!("main=$(git rev-parse main); {then}"));
-        let found = departures(&boundary, &baseline);
+        let found = unindexed(&boundary, &baseline);
         let found: Vec<_> = found.into_iter().filter(|(path, _)| path == ".git/HEAD").collect();
         let expected = if is_read {
             protected(".git/HEAD", ".githooks/post-checkout")
@@ -292,11 +292,20 @@ fn a_link_that_comes_to_lie_above_files_of_a_commit_is_reported() {
     let baseline = boundary.baseline();
     assert!(sh(&boundary, ".", attack));
     let reason = Reason::CommitsBehindLinks { files: 1, example: "lib/key".into() };
-    let found = departures(&boundary, &baseline);
+    let found = unindexed(&boundary, &baseline);
     assert!(found.contains(&(".git/HEAD".to_owned(), reason)), "{found:?}");
+    // Whether the commit has anything there, nobody knows if its tree cannot be read.
+    let boundary = with_directory();
+    let baseline = boundary.baseline();
+    let tree = git(&boundary.host, &["rev-parse", "HEAD^{tree}"]);
+    let (directory, name) = tree.trim().split_at(2);
+    fs::remove_file(boundary.host.join(".git/objects").join(directory).join(name)).unwrap();
+    assert!(sh(&boundary, ".", "rm -r lib; ln -s $TOP/other lib"));
+    let found = unindexed(&boundary, &baseline);
+    assert!(matches!(found[..], [(_, Reason::CommitUnread { commit: Some(_) })]), "{found:?}");
     // One that was there is the user's own.
     let baseline = boundary.baseline();
-    assert_eq!(departures(&boundary, &baseline), []);
+    assert_eq!(unindexed(&boundary, &baseline), []);
 }
 
 #[test]
@@ -318,7 +327,7 @@ fn links_and_submodules_of_a_commit_are_reported() {
         let boundary = with_hooks(&[]);
         let baseline = boundary.baseline();
         commits_entry(&boundary, entry);
-        assert_eq!(departures(&boundary, &baseline), [(".git/HEAD".to_owned(), reason)], "{entry}");
+        assert_eq!(unindexed(&boundary, &baseline), [(".git/HEAD".to_owned(), reason)], "{entry}");
     }
 }
 
@@ -332,7 +341,7 @@ fn a_commit_that_cannot_be_read_is_reported() {
     commits(&boundary, ".githooks/post-checkout", &then);
     let commit = git(&boundary.host, &["rev-parse", "HEAD"]).trim().to_owned();
     assert_eq!(
-        departures(&boundary, &baseline),
+        unindexed(&boundary, &baseline),
         [(".git/HEAD".to_owned(), Reason::CommitUnread { commit: Some(commit) })]
     );
 }
@@ -345,7 +354,7 @@ fn objects_of_others_are_read_too() {
     assert!(sh(&boundary, ".", script));
     let baseline = boundary.baseline();
     commits(&boundary, ".githooks/post-checkout", MOVES_HEAD);
-    assert_eq!(departures(&boundary, &baseline), protected(".git/HEAD", ".githooks/post-checkout"));
+    assert_eq!(unindexed(&boundary, &baseline), protected(".git/HEAD", ".githooks/post-checkout"));
 }
 
 #[test]
@@ -374,15 +383,15 @@ fn a_branch_that_is_checked_out_elsewhere_and_has_moved_is_reported() {
     let boundary = with_tree();
     let baseline = boundary.baseline();
     assert!(sh(&boundary, ".", "cd $TOP/elsewhere; echo 2 >file; git commit -qam second"));
-    assert_eq!(departures(&boundary, &baseline), [], "the user's own commit there");
+    assert_eq!(unindexed(&boundary, &baseline), [], "the user's own commit there");
     assert!(sh(
         &boundary,
         ".",
         "cd $TOP/elsewhere; echo 3 >file; git add file; echo 1 >.vscode/settings.json"
     ));
-    assert_eq!(departures(&boundary, &baseline), [], "and what comes after that");
+    assert_eq!(unindexed(&boundary, &baseline), [], "and what comes after that");
     commits(&boundary, "key", moves);
-    let [(by, Reason::MovedElsewhere { tree, commit })] = &departures(&boundary, &baseline)[..] else {
+    let [(by, Reason::MovedElsewhere { tree, commit })] = &unindexed(&boundary, &baseline)[..] else {
         panic!()
     };
     assert_eq!(by, ".git/worktrees/elsewhere/HEAD");

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::FindingOrigin;
 use super::index::{Index, Start, added_numbers, all_of};
 use crate::boundary::protect::commits::{ChangedFile, HEAD, NamedCommit};
-use crate::boundary::protect::mounts::{Departure, Mounts};
+use crate::boundary::protect::mounts::{Mounts, UnindexedFiles};
 use crate::boundary::protect::path_list::Staged;
 use crate::host::beneath;
 
@@ -32,7 +32,7 @@ pub(super) fn take(mounts: &Mounts) -> Vec<KnownCheckout> {
 
 /// Lists what such commits have that neither the index nor the work tree has so. `goes` says whether what lies at a path is quarantined;
 /// `is_since` says whether that was touched since.
-pub(super) fn added_departures(
+pub(super) fn added_in_commits(
     root: BorrowedFd<'_>,
     start: &Start<'_>,
     mounts: &Mounts,
@@ -49,22 +49,22 @@ pub(super) fn added_departures(
         }
         let before = start.indexes.iter().find(|index| index.path() == git.join("index"));
         let known = before.map(|before| vec![before]).or_else(|| start.others_of_linked(git));
-        for departure in &checkout.departures {
-            let by = git.join(&departure.by);
-            let is_elsewhere = departure.tree.is_absolute();
+        for unindexed in &checkout.unindexed {
+            let by = git.join(&unindexed.by);
+            let is_elsewhere = unindexed.tree.is_absolute();
             // The boundary of a work tree that is shared says it.
             if is_elsewhere && (start.is_shared)(git) {
                 continue;
             }
             let reasons = if is_elsewhere {
-                moved(departure).into_iter().collect()
+                moved(unindexed).into_iter().collect()
             } else if is_unknown && known.is_none() {
-                let hidden = hidden(root, before, departure, &is_since);
-                hidden.into_iter().chain(behind_links(root, departure)).collect()
+                let hidden = hidden(root, before, unindexed, &is_since);
+                hidden.into_iter().chain(behind_links(root, unindexed)).collect()
             } else {
-                departed(root, before, known.as_deref().unwrap_or_default(), departure, &goes, &is_since)
+                added_in_one(root, before, known.as_deref().unwrap_or_default(), unindexed, &goes, &is_since)
             };
-            let is_new = departure.by != Path::new(HEAD) && is_since(&by);
+            let is_new = unindexed.by != Path::new(HEAD) && is_since(&by);
             let origin = if is_new { FindingOrigin::Created } else { FindingOrigin::Earlier };
             found.extend(reasons.into_iter().map(|reason| (by.clone(), reason, origin)));
         }
@@ -72,25 +72,25 @@ pub(super) fn added_departures(
     found
 }
 
-fn departed(
+fn added_in_one(
     root: BorrowedFd<'_>,
     before: Option<&Index>,
     known: &[&Index],
-    departure: &Departure,
+    unindexed: &UnindexedFiles,
     goes: impl Fn(&Path) -> bool,
     is_since: impl Fn(&Path) -> bool,
 ) -> Vec<Reason> {
     let is_link = |file: &&ChangedFile| file.kind == StagedKind::Link;
-    let protected = staged(departure, departure.protected.iter());
-    let links = staged(departure, departure.others.iter().filter(is_link));
+    let protected = staged(unindexed, unindexed.protected.iter());
+    let links = staged(unindexed, unindexed.others.iter().filter(is_link));
     let protected = added_numbers(root, &all_of(known, Index::staged), &protected, &goes);
     let links = added_numbers(root, &all_of(known, Index::staged_links), &links, &goes);
-    let unread = (!departure.is_whole).then(|| Reason::CommitUnread { commit: departure.commit.clone() });
+    let unread = (!unindexed.is_whole).then(|| Reason::CommitUnread { commit: unindexed.commit.clone() });
     let reasons = [
         protected.map(|(files, example)| Reason::CommitsProtected { files, example }),
         links.map(|(files, example)| Reason::CommitsLinks { files, example }),
-        hidden(root, before, departure, is_since),
-        behind_links(root, departure),
+        hidden(root, before, unindexed, is_since),
+        behind_links(root, unindexed),
         unread,
     ];
     reasons.into_iter().flatten().collect()
@@ -100,42 +100,42 @@ fn departed(
 fn hidden(
     root: BorrowedFd<'_>,
     before: Option<&Index>,
-    departure: &Departure,
+    unindexed: &UnindexedFiles,
     is_since: impl Fn(&Path) -> bool,
 ) -> Option<Reason> {
     let known = before.map_or(&[][..], Index::staged_hidden);
     let tracked: BTreeSet<&str> = known.iter().map(|(path, _)| path.as_str()).collect();
     let is_new = |file: &&ChangedFile| !tracked.contains(&*file.path.to_string_lossy());
-    let files = staged(departure, departure.hidden.iter().filter(is_new));
+    let files = staged(unindexed, unindexed.hidden.iter().filter(is_new));
     let (files, example) = added_numbers(root, known, &files, |path| !is_since(path))?;
     Some(Reason::CommitsHidden { files, example })
 }
 
 /// Says what a commit has beneath links of the work tree: git looks for none on the way to a file that the index does not list.
-fn behind_links(root: BorrowedFd<'_>, departure: &Departure) -> Option<Reason> {
-    let is_link = |path: &Path| beneath::read_link(root, &departure.tree.join(path)).is_ok();
+fn behind_links(root: BorrowedFd<'_>, unindexed: &UnindexedFiles) -> Option<Reason> {
+    let is_link = |path: &Path| beneath::read_link(root, &unindexed.tree.join(path)).is_ok();
     let is_behind = |file: &&ChangedFile| {
         file.path.ancestors().skip(1).any(|above| above != Path::new("") && is_link(above))
     };
-    let mut behind = departure.protected.iter().chain(&departure.others).filter(is_behind).peekable();
+    let mut behind = unindexed.protected.iter().chain(&unindexed.others).filter(is_behind).peekable();
     let example = behind.peek()?.path.to_string_lossy().into_owned();
     Some(Reason::CommitsBehindLinks { files: behind.count(), example })
 }
 
 /// Says that a commit has something that the index of a work tree elsewhere has not: whatever lies there is hidden from the agent. What the index has
 /// in another form, the user may have changed.
-fn moved(departure: &Departure) -> Option<Reason> {
-    let Departure { by, tree, commit, protected, others, is_whole, .. } = departure;
+fn moved(unindexed: &UnindexedFiles) -> Option<Reason> {
+    let UnindexedFiles { by, tree, commit, protected, others, is_whole, .. } = unindexed;
     let is_news = |file: &ChangedFile| file.kind != StagedKind::File || !file.is_listed;
     let differs = !protected.is_empty() || others.iter().any(is_news) || !is_whole;
     let tree = escape::path(tree);
     (by == Path::new(HEAD) && differs).then(|| Reason::MovedElsewhere { tree, commit: commit.clone() })
 }
 
-fn staged<'d>(departure: &Departure, files: impl Iterator<Item = &'d ChangedFile>) -> Staged {
+fn staged<'d>(unindexed: &UnindexedFiles, files: impl Iterator<Item = &'d ChangedFile>) -> Staged {
     Staged {
-        tree: departure.tree.clone(),
-        format: departure.format,
+        tree: unindexed.tree.clone(),
+        format: unindexed.format,
         files: files.map(|file| (file.path.clone(), file.number.clone())).collect(),
     }
 }

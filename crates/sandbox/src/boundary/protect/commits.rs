@@ -102,15 +102,18 @@ pub(crate) fn difference(objects: &mut Objects, before: Option<&str>, now: &str)
     compared(objects, PathBuf::new(), before, now)
 }
 
-/// Lists what a commit has in a directory, if it has one at a path.
-pub(crate) fn files_in(objects: &mut Objects, commit: &str, directory: &Path) -> Option<Difference> {
-    let mut tree = tree_of(objects, commit)?;
+/// Lists what a commit has in a directory: nothing, if it has none at this path.
+pub(crate) fn files_in(objects: &mut Objects, commit: &str, directory: &Path) -> Difference {
+    let Some(mut tree) = tree_of(objects, commit) else { return Difference::default() };
     for name in directory {
-        let entries = entries(objects, &tree)?.into_iter();
-        let mut of_name = entries.filter(|(entry, _)| entry == name.as_bytes());
-        tree = of_name.find_map(|(_, (kind, id))| (kind == TreeEntryKind::Directory).then_some(id))?;
+        let Some(entries) = entries(objects, &tree) else { return Difference::default() };
+        let mut of_name = entries.into_iter().filter(|(entry, _)| entry == name.as_bytes());
+        match of_name.find_map(|(_, (kind, id))| (kind == TreeEntryKind::Directory).then_some(id)) {
+            Some(inner) => tree = inner,
+            None => return Difference { is_whole: true, ..Difference::default() },
+        }
     }
-    Some(compared(objects, directory.into(), None, tree))
+    compared(objects, directory.into(), None, tree)
 }
 
 fn tree_of(objects: &mut Objects, commit: &str) -> Option<ObjectId> {

@@ -89,13 +89,13 @@ pub struct Mounts {
 pub struct Checkout {
     pub git: PathBuf,
     pub(crate) commits: Vec<NamedCommit>,
-    /// Where those that were not named at the start depart from the index.
-    pub(crate) departures: Vec<Departure>,
+    /// What those that were not named at the start have, and the index has not.
+    pub(crate) unindexed: Vec<UnindexedFiles>,
 }
 
 /// What a commit has that the index of a work tree has not so.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Departure {
+pub(crate) struct UnindexedFiles {
     /// The file in git's data that names the commit.
     pub(crate) by: PathBuf,
     pub(crate) commit: Option<String>,
@@ -309,14 +309,14 @@ impl Mounts {
             return;
         }
         let budget = LookBudget::until(until);
-        for departure in self.checkouts.iter_mut().flat_map(|checkout| &mut checkout.departures) {
-            let Departure { tree, protected, others, .. } = departure;
+        for unindexed in self.checkouts.iter_mut().flat_map(|checkout| &mut checkout.unindexed) {
+            let UnindexedFiles { tree, protected, others, .. } = unindexed;
             // What lies in a directory goes where git writes a file in its place.
             let is_hidden = |file: &&ChangedFile| {
                 let path = tree.join(&file.path);
                 hidden.cover(&path) || hidden.lie_in(root.as_fd(), &path, &budget)
             };
-            departure.hidden = protected.iter().chain(others.iter()).filter(is_hidden).cloned().collect();
+            unindexed.hidden = protected.iter().chain(others.iter()).filter(is_hidden).cloned().collect();
         }
         for list in &mut self.path_lists {
             if budget.is_out_of_time() {

@@ -139,8 +139,9 @@ impl Objects {
         };
         self.take(content.len())?;
         for delta in deltas.iter().rev() {
-            content = pack::apply(&content, delta, self.longest()).ok()?;
-            self.take(content.len())?;
+            let applied = pack::apply(&content, delta, self.longest());
+            self.take(applied.as_ref().map_or(MAX_OBJECT, Vec::len))?;
+            content = applied.ok()?;
         }
         Some((kind, content))
     }
@@ -196,8 +197,8 @@ fn packs_in(directory: &OwnedFd) -> Vec<String> {
     names.take(MAX_PACKS + 1).collect()
 }
 
-/// Reads up to so many bytes at a place in a file: less at its end.
-fn up_to(file: &File, at: u64, length: usize) -> Option<Vec<u8>> {
+/// Reads up to so many bytes at a place in a file: less at its end. `None` if it cannot be read.
+pub(super) fn up_to(file: &File, at: u64, length: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; length];
     let mut read = 0;
     while read < length {

@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::boundary::hidden_paths::{HiddenPaths, LookBudget};
+use crate::boundary::protect::objects;
 use crate::host::beneath;
 use crate::host::stamp::{ContentHash, Stamp};
 
@@ -592,20 +593,7 @@ impl ObeyedReferences {
 
 /// Reads the names of packs in an index of several; `None` where git could not have written it.
 fn packs(file: &File) -> Option<ListContent> {
-    let read = |at: u64, length: usize| {
-        let mut bytes = vec![0; length];
-        let mut read = 0;
-        while read < length {
-            match rustix::io::pread(file, &mut bytes[read..], at + read as u64) {
-                Ok(0) => break,
-                Ok(more) => read += more,
-                Err(Errno::INTR) => {}
-                Err(_) => return None,
-            }
-        }
-        bytes.truncate(read);
-        Some(bytes)
-    };
+    let read = |at: u64, length: usize| objects::up_to(file, at, length);
     let names = PackNames::find(&read(0, file_lists::MAX_TABLE)?)?;
     let length =
         usize::try_from(names.at.end - names.at.start).ok().filter(|length| *length <= MAX_PACK_NAMES)?;

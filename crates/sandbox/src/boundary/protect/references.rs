@@ -79,6 +79,11 @@ impl References {
         Self { own, common, format, has_tables }
     }
 
+    /// Returns what names the objects of the repository.
+    pub(crate) fn format(&self) -> ObjectFormat {
+        self.format
+    }
+
     /// Returns the object that a reference names, or that a file right in the data of the work tree does; `None` where there is none.
     ///
     /// # Errors
@@ -135,8 +140,11 @@ impl References {
         if is_there {
             return Err(UnclearReference);
         }
-        let packed_all = read(&self.common, Path::new("packed-refs"), MAX_SIZE);
-        packed_all.map_or(Ok(Leads::Nowhere), |content| packed(&content, name, self.format))
+        match read(&self.common, Path::new("packed-refs"), MAX_SIZE + 1) {
+            Some(content) if content.len() as u64 > MAX_SIZE => Err(UnclearReference),
+            Some(content) => packed(&content, name, self.format),
+            None => Ok(Leads::Nowhere),
+        }
     }
 
     /// Returns the object that git takes for a short name of a reference: gitrevisions(7).
@@ -177,9 +185,12 @@ impl Leads {
 
 /// Finds a reference in the tables in force in a directory of git's data: the last one that has it counts.
 fn in_tables(data: &OwnedFd, name: &[u8]) -> Result<Leads, UnclearReference> {
-    let Some(list) = read(data, Path::new("reftable/tables.list"), MAX_LIST) else {
+    let Some(list) = read(data, Path::new("reftable/tables.list"), MAX_LIST + 1) else {
         return Ok(Leads::Nowhere);
     };
+    if list.len() as u64 > MAX_LIST {
+        return Err(UnclearReference);
+    }
     let tables = list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty());
     let mut left = MAX_SIZE;
     for table in tables.rev() {

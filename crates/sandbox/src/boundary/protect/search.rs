@@ -72,7 +72,7 @@ pub fn mounts(
     mounts_since(root, host, walk, rules, None, until)
 }
 
-/// Works out the same, and in what the commits to which git brings work trees depart from the indexes, but for those that are known.
+/// Works out the same, and which files the commits have that git brings work trees to, and the indexes have not, but for commits that are known.
 pub fn mounts_since(
     root: &Entered<'_>,
     host: &Path,

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use policy::classify::MAX_CONTENT;
 use policy::classify::index::{self, ObjectFormat, StagedKind};
 use policy::classify::repository::{self, MAX_POINTER_LENGTH};
 
 use crate::boundary::protect::commits::{self, ChangedFile, Difference, HEAD, NamedCommit};
-use crate::boundary::protect::mounts::{Checkout, Departure};
+use crate::boundary::protect::mounts::{Checkout, UnindexedFiles};
 use crate::boundary::protect::objects::Objects;
 use crate::boundary::protect::path_list::{MAX_SIZE, data_outside};
 use crate::boundary::protect::references::{self, References};
@@ -54,14 +53,8 @@ pub(crate) fn resolved(base: &Path, path: &Path) -> Option<PathBuf> {
     canonical(base, path).ok()
 }
 
-/// Returns what names objects in git's data.
-fn object_format(common: &OwnedFd) -> ObjectFormat {
-    let config = references::read(common, Path::new("config"), MAX_CONTENT as u64);
-    ObjectFormat::of(&config.unwrap_or_default())
-}
-
 impl Search<'_> {
-    /// Notes the commits to which git brings each work tree, and in what those that are not known depart from its index.
+    /// Notes the commits to which git brings each work tree, and what those that are not known have that its index has not.
     pub(super) fn checkouts(&self, walk: &Walk, start: Option<&Start<'_>>) -> Vec<Checkout> {
         let is_new = |link: &&PathBuf| start.is_some_and(|start| (start.is_since)(link));
         let links: Vec<&PathBuf> = walk.links.iter().filter(is_new).collect();
@@ -76,14 +69,15 @@ impl Search<'_> {
         let mut checkouts = Vec::new();
         for data in all.into_iter().take_while(|_| !self.until.is_over()) {
             let (Ok(own), Ok(common)) = (data.own.try_clone(), data.common.try_clone()) else { continue };
-            let commits = commits::named(&References::of(own, common), &data.own);
-            let departures = start.map(|start| {
+            let references = References::of(own, common);
+            let commits = commits::named(&references, &data.own);
+            let unindexed = start.map(|start| {
                 let known = (start.commits)(&data.git).unwrap_or_default();
-                self.departures(&data, &commits, &known, &links, &listed)
+                self.unindexed(&data, references.format(), &commits, &known, &links, &listed)
             });
-            let departures = departures.unwrap_or_default();
-            if !commits.is_empty() || !departures.is_empty() {
-                checkouts.push(Checkout { git: data.git, commits, departures });
+            let unindexed = unindexed.unwrap_or_default();
+            if !commits.is_empty() || !unindexed.is_empty() {
+                checkouts.push(Checkout { git: data.git, commits, unindexed });
             }
         }
         checkouts
@@ -98,14 +92,15 @@ impl Search<'_> {
         Some(Data { git: git.into(), own, common: shared, host: self.host.join(common), trees })
     }
 
-    fn departures(
+    fn unindexed(
         &self,
         data: &Data,
+        format: ObjectFormat,
         commits: &[NamedCommit],
         known: &[NamedCommit],
         links: &[&PathBuf],
         listed: &ListedPaths<'_>,
-    ) -> Vec<Departure> {
+    ) -> Vec<UnindexedFiles> {
         let is_known = |one: &NamedCommit| {
             let is_same = |known: &NamedCommit| {
                 known.commit == one.commit && (one.commit.is_some() || known.by == one.by)
@@ -124,19 +119,18 @@ impl Search<'_> {
             return Vec::new();
         }
         let head = head.and_then(|head| head.commit.as_deref());
-        let format = object_format(&data.common);
         let mut objects = Objects::open(&data.common, &data.host, format, &resolved, self.until);
-        let mut departures = Vec::new();
+        let mut unindexed = Vec::new();
         for NamedCommit { by, commit } in &new {
             let difference = commit.as_deref().map(|now| commits::difference(&mut objects, head, now));
             let difference = difference.unwrap_or_default();
             let is_whole = difference.is_whole;
-            let files = departing(&data.own, format, difference);
+            let files = not_indexed(&data.own, format, difference);
             for tree in trees {
                 let mut writes = Writes::to(self, tree, listed);
                 let (protected, others) =
                     files.iter().cloned().partition(|file| writes.something_protected(&file.path, file.kind));
-                departures.push(Departure {
+                unindexed.push(UnindexedFiles {
                     by: by.clone(),
                     commit: commit.clone(),
                     tree: tree.clone(),
@@ -152,10 +146,11 @@ impl Search<'_> {
         let head = head.filter(|_| !new.iter().any(|one| one.by == Path::new(HEAD)));
         for (tree, link) in trees.iter().flat_map(|tree| links.iter().map(move |link| (tree, link))) {
             let (Some(commit), Ok(link)) = (head, link.strip_prefix(tree)) else { continue };
-            let Some(difference) = commits::files_in(&mut objects, commit, link) else { continue };
-            let mut others = departing(&data.own, format, difference);
+            let difference = commits::files_in(&mut objects, commit, link);
+            let is_whole = difference.is_whole;
+            let mut others = not_indexed(&data.own, format, difference);
             others.retain(|file| file.kind == StagedKind::File);
-            departures.push(Departure {
+            unindexed.push(UnindexedFiles {
                 by: HEAD.into(),
                 commit: Some(commit.to_owned()),
                 tree: tree.clone(),
@@ -163,10 +158,10 @@ impl Search<'_> {
                 protected: Vec::new(),
                 others,
                 hidden: Vec::new(),
-                is_whole: true,
+                is_whole,
             });
         }
-        departures
+        unindexed
     }
 
     /// Returns the directory of the data that a directory of git's data shares with others: itself, where it shares none. `None` where it lies
@@ -182,7 +177,7 @@ impl Search<'_> {
 }
 
 /// Lists the files that the index in a directory of git's data has not so: what it has is compared by itself.
-fn departing(data: &OwnedFd, format: ObjectFormat, difference: Difference) -> Vec<ChangedFile> {
+fn not_indexed(data: &OwnedFd, format: ObjectFormat, difference: Difference) -> Vec<ChangedFile> {
     let Difference { files, directories, .. } = difference;
     let read = |name: &str| references::read(data, Path::new(name), MAX_SIZE);
     let Some(content) = read("index").filter(|_| !files.is_empty()) else { return files };
@@ -204,6 +199,6 @@ fn departing(data: &OwnedFd, format: ObjectFormat, difference: Difference) -> Ve
             })
     };
     let listed: BTreeSet<&Path> = indexed.iter().map(|(path, _)| *path).collect();
-    let departing = files.iter().filter(|file| !is_indexed(file));
-    departing.map(|file| ChangedFile { is_listed: listed.contains(&*file.path), ..file.clone() }).collect()
+    let not_indexed = files.iter().filter(|file| !is_indexed(file));
+    not_indexed.map(|file| ChangedFile { is_listed: listed.contains(&*file.path), ..file.clone() }).collect()
 }
