@@ -6,6 +6,7 @@ mod files;
 mod git_config;
 mod git_data;
 mod hidden;
+mod hidden_in_git;
 mod led_out;
 mod options;
 mod own_settings;
