@@ -17,8 +17,8 @@ use crate::boundary::root::Entered;
 use crate::host::beneath::{self, entries, file_id};
 use crate::host::deadline::Deadline;
 
-/// Where git-lfs keeps objects in a directory of git's data. In two levels of directories, each is called by its SHA-256.
-pub(crate) const STORE: &str = "lfs/objects";
+/// How long the name of an object of git-lfs is, its SHA-256 in hexadecimal digits.
+const OBJECT_NAME_LENGTH: usize = 64;
 
 /// How long the path of a directory is at most in which single files are hidden, in bytes from the boundary on. The kernel mounts nothing at a
 /// path of 4096 (`PATH_MAX`), and that of the boundary comes before it.
@@ -26,6 +26,9 @@ const LONGEST_PATH: usize = 3072;
 
 /// How many paths are found at most. No start covers as many.
 const MAX_FOUND: usize = 100_000;
+
+/// How many objects of git-lfs are found at most. They take a quarter of a gigabyte.
+const MAX_OBJECTS: usize = 1_000_000;
 
 /// How many entries are read between two looks at the clock.
 const BETWEEN_LOOKS: usize = 1024;
@@ -48,12 +51,20 @@ pub(crate) struct HideSearch {
     pub(crate) links: Vec<PathBuf>,
     /// Links beneath which something is named: patterns do not follow them.
     pub(crate) in_the_way: Vec<PathBuf>,
-    /// Directories in which git-lfs keeps objects.
-    pub(crate) stores: Vec<PathBuf>,
+    /// Files that have the name of an object of git-lfs, wherever its store is.
+    pub(crate) objects: Vec<NamedByHash>,
     /// Files that are hidden by a name and have others.
     pub(crate) linked: HashSet<FileId>,
     /// Whether there was time to look at everything.
     pub(crate) is_whole: bool,
+}
+
+/// A file whose name is a SHA-256, as the one of its content.
+#[derive(Debug)]
+pub(crate) struct NamedByHash {
+    pub(crate) path: PathBuf,
+    pub(crate) file_id: FileId,
+    pub(crate) size: u64,
 }
 
 /// Something that is hidden, by its path on the host.
@@ -135,15 +146,13 @@ impl Walker<'_> {
             let (name, kind) = entry?;
             self.entries += 1;
             let is_looked_at = self.entries % BETWEEN_LOOKS == 0;
-            if (is_looked_at && self.until.is_over()) || self.found.hidden.len() > MAX_FOUND {
+            let is_too_much = self.found.hidden.len() > MAX_FOUND || self.found.objects.len() > MAX_OBJECTS;
+            if (is_looked_at && self.until.is_over()) || is_too_much {
                 self.found.is_whole = false;
                 return Ok(());
             }
             let path = parent.path.join(&name);
             let is_directory = kind == FileType::Directory;
-            if is_directory && path.ends_with(STORE) {
-                self.found.stores.push(path.clone());
-            }
             match self.wanted {
                 _ if within == Within::Hidden && is_directory => {
                     self.waiting.push((Rc::clone(parent), name, within));
@@ -164,20 +173,18 @@ impl Walker<'_> {
                     }
                     self.hide(parent, path, &name)?;
                 }
-                HideQuery::Named(patterns) if is_directory => {
-                    if patterns.may_hide_beneath(&path) {
-                        self.waiting.push((Rc::clone(parent), name, within));
-                    }
+                // Quarantines and objects are in any directory.
+                HideQuery::Named(_) | HideQuery::SameFiles(_) if is_directory => {
+                    self.waiting.push((Rc::clone(parent), name, within));
                 }
                 HideQuery::Named(patterns) => {
                     // A pattern that says as much of the root says it of whatever the link leads to.
                     let root = Path::new("");
                     if kind == FileType::Symlink && patterns.hiding_beneath_link(&path, root).is_some() {
                         self.found.in_the_way.push(path);
+                    } else if kind == FileType::RegularFile && is_hash(&name) {
+                        self.note_object(parent, path, &name);
                     }
-                }
-                HideQuery::SameFiles(_) if is_directory => {
-                    self.waiting.push((Rc::clone(parent), name, within));
                 }
                 HideQuery::SameFiles(files) => {
                     let stat = rustix::fs::statat(&parent.directory, &name, AtFlags::SYMLINK_NOFOLLOW);
@@ -199,6 +206,13 @@ impl Walker<'_> {
         }
     }
 
+    fn note_object(&mut self, parent: &Directory, path: PathBuf, name: &OsString) {
+        if let Ok(stat) = rustix::fs::statat(&parent.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            let size = u64::try_from(stat.st_size).unwrap_or_default();
+            self.found.objects.push(NamedByHash { path, file_id: file_id(&stat), size });
+        }
+    }
+
     fn hide(&mut self, parent: &Directory, path: PathBuf, name: &OsString) -> Result<(), Errno> {
         match rustix::fs::statat(&parent.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
@@ -210,6 +224,11 @@ impl Walker<'_> {
             Err(errno) => Err(errno),
         }
     }
+}
+
+fn is_hash(name: &OsString) -> bool {
+    let name = name.as_encoded_bytes();
+    name.len() == OBJECT_NAME_LENGTH && name.iter().all(u8::is_ascii_hexdigit)
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@ use crate::boundary::detect::classifier::Linked;
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::hard_links;
 use crate::boundary::hidden_paths::HiddenPaths;
-use crate::boundary::hide;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::search::{self, SearchRules};
 use crate::boundary::root::{Entered, Root};
@@ -157,8 +156,8 @@ impl<'a> Boundaries<'a> {
                 all.push(mounts.hiding(hidden.hidden, hidden.pins));
                 continue;
             }
-            // No list of git's has what git-lfs stores.
-            let is_stored = |path: &Path| path.ancestors().any(|above| above.ends_with(hide::STORE));
+            // No list of git's has what git-lfs stores in its data.
+            let is_stored = |path: &Path| path.ancestors().any(|above| above.ends_with("lfs/objects"));
             let covered = hidden.hidden.iter().map(|one| one.path.clone()).filter(|path| !is_stored(path));
             let hidden_paths = HiddenPaths::of(&boundary.hide, covered);
             let others = plan.boundaries.iter().filter(|other| other.mode == BoundaryMode::ReadWrite);

@@ -345,13 +345,18 @@ fn what_would_hide_nothing_is_refused() {
 #[test]
 fn what_was_hidden_and_is_quarantined_is_hidden_too() {
     for (place, what) in places("the quarantine of what is hidden") {
-        place.write("workspace/.sandboxctl-quarantine/17-0/dot-env", "KEY=1");
+        // A run in a directory below leaves its own there.
+        for directory in ["workspace", "workspace/a", "workspace/.git/modules/x"] {
+            place.write(&format!("{directory}/.sandboxctl-quarantine/17-0/dot-env"), "KEY=1");
+        }
         let read = |flags: &[&str]| {
-            let output = script(&place, flags, "cat .sandboxctl-quarantine/17-0/dot-env 2>/dev/null; true");
+            let output = script(&place, flags, "find . -name dot-env -exec cat {} +");
             assert!(output.status.success(), "{what}: {output:?}");
             said(&output)
         };
-        assert_eq!(read(&[]), "KEY=1", "{what}: the control");
-        assert_eq!(read(&["--hide", ".env"]), "", "{what}");
+        assert_eq!(read(&[]), "KEY=1".repeat(3), "{what}: the control");
+        for hide in [".env", "/config/prod.key"] {
+            assert_eq!(read(&["--hide", hide]), "", "{what} {hide}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::machine::callers;
+use crate::place::Place;
 use crate::{error, places, said, script};
 
 /// The filter of git-lfs stores what is in a file by its SHA-256, and the agent names the filter.
@@ -9,27 +11,52 @@ use crate::{error, places, said, script};
 fn what_git_lfs_has_stored_of_a_hidden_file_is_hidden_too() {
     const SUM: &str = "ff7accc0f2ab87bb171e59eff4738352966ee35dbad6b9a775d3de464e6192fc";
     for (place, what) in places("what git-lfs has stored") {
-        let store = format!("workspace/.git/lfs/objects/{}/{}", &SUM[..2], &SUM[2..4]);
-        let nested = format!("workspace/deep/.git/lfs/objects/{}/{}", &SUM[..2], &SUM[2..4]);
+        let store = |git: &str| format!("workspace/{git}/lfs/objects/{}/{}", &SUM[..2], &SUM[2..4]);
+        let (own, nested, submodule) = (store(".git"), store("deep/.git"), store(".git/modules/config"));
         for (name, content) in [
             ("workspace/config/local.yml".to_owned(), "KEY=1"),
-            (format!("{store}/{SUM}"), "KEY=1"),
+            (format!("{own}/{SUM}"), "KEY=1"),
             (format!("{nested}/{SUM}"), "KEY=1"),
+            (format!("{submodule}/{SUM}"), "KEY=1"),
+            // As `lfs.storage` says.
+            (format!("workspace/large/{SUM}"), "KEY=1"),
             // Of the same size, and another file's.
-            (format!("{store}/{}", SUM.replace('d', "e")), "other"),
+            (format!("{own}/{}", SUM.replace('d', "e")), "other"),
         ] {
             place.write(&name, content);
         }
-        let look = "find . -path '*/lfs/objects/*' -type f -exec cat {} +";
+        let look = "find .git deep large -type f -exec cat {} +";
         let shown = |flags: &[&str]| {
             let output = script(&place, flags, look);
             assert!(output.status.success(), "{what} {flags:?}: {output:?}");
             said(&output)
         };
         assert!(shown(&[]).contains("KEY=1"), "{what}: the control");
-        for hide in ["local.yml", "config/"] {
+        for hide in ["local.yml", "config/", "/config/", "config/local.yml", "config/*.yml"] {
             assert_eq!(shown(&["--hide", hide]), "other", "{what} {hide}");
         }
+        // A directory that hides nothing itself.
+        let two = ["-v", "./config:/workspace", "-v", "./deep:/deep", "--hide", "local.yml"];
+        let output = script(&place, &two, "cat local.yml; find /deep -type f -exec cat {} +");
+        assert!(output.status.success() && said(&output).is_empty(), "{what}: {output:?}");
+    }
+}
+
+/// They take no space, and days to be read.
+#[test]
+fn files_of_any_length_hold_up_no_start() {
+    const LENGTH: u64 = 1 << 42;
+    for caller in callers("very long files") {
+        let place = Place::new(caller);
+        let object = format!("workspace/.git/lfs/objects/{}", "a".repeat(64));
+        for name in ["workspace/sub/.env", &object] {
+            place.write(name, "");
+            fs::OpenOptions::new().write(true).open(place.path(name)).unwrap().set_len(LENGTH).unwrap();
+        }
+        let look = "find . -type f -size +1k";
+        assert_eq!(said(&script(&place, &[], look)).lines().count(), 2, "{caller:?}: the control");
+        let output = script(&place, &["--hide", ".env"], look);
+        assert!(output.status.success() && said(&output).is_empty(), "{caller:?}: {output:?}");
     }
 }
 

@@ -99,10 +99,10 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
     let until = Deadline::after(SEARCH_LIMIT);
     let mut everything = Vec::new();
     let mut linked = HashSet::new();
-    let mut stores = BTreeSet::new();
+    let mut objects = stored_copies::Objects::default();
     let mut through = FoundThrough::default();
-    for boundary in plan.boundaries.iter().filter(|boundary| is_searched(boundary)) {
-        let patterns = HidePatterns::of(&boundary.hide);
+    for boundary in plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory) {
+        let patterns = HidePatterns::of(&boundary.hide).with_quarantines();
         let search = in_boundary(boundary, caller, HideQuery::Named(&patterns), until, |root, search| {
             let lead = |link: &PathBuf| {
                 let led_to = led_to(root, link, boundary)?;
@@ -118,7 +118,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
             return Err(refused);
         }
         linked.extend(search.linked);
-        stores.extend(search.stores.into_iter().map(|store| boundary.host.join(store)));
+        objects.add(boundary, search.objects);
         everything.extend(led_to);
         everything.extend(search.hidden.into_iter().map(|one| HiddenOnHost {
             path: boundary.host.join(one.path),
@@ -128,7 +128,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
         }));
     }
     refuse_shared_otherwise(plan, &everything)?;
-    everything.extend(stored_copies::find(plan, caller, &everything, stores, until)?);
+    everything.extend(stored_copies::find(plan, caller, &everything, objects, until)?);
     for (boundary, found) in plan.boundaries.iter().zip(&mut found) {
         if boundary.kind != BoundaryKind::Directory {
             continue;
@@ -183,10 +183,6 @@ pub(super) fn writable_name(
     Ok(None)
 }
 
-fn is_searched(boundary: &Boundary) -> bool {
-    boundary.kind == BoundaryKind::Directory && !boundary.hide.is_empty()
-}
-
 /// Looks through one boundary with the rights that count in it.
 fn in_boundary<T>(
     boundary: &Boundary,
@@ -207,8 +203,7 @@ fn in_boundary<T>(
                 "there is too much in it to be looked through in {} seconds, and what is not found would be shown",
                 SEARCH_LIMIT.as_secs()
             ),
-            "share a smaller directory, or use patterns that begin at its root, such as `/config/.env`: only directories on the way \
-             there are looked at",
+            "share a smaller directory",
         )
     })
 }

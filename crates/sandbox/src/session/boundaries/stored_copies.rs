@@ -3,7 +3,7 @@
 //! Whoever writes `.gitattributes` names the filter of a file. With that of git-lfs, the next `git status` or `git diff` on the host stores
 //! what is in a changed file by its SHA-256, where the next sandbox could read it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::search_in::search_in;
-use crate::boundary::hide::{HiddenOnHost, STORE};
+use crate::boundary::hide::{HiddenOnHost, NamedByHash};
 use crate::boundary::protect::mounts::FileKind;
 use crate::boundary::root::Entered;
 use crate::host::beneath;
@@ -28,46 +28,61 @@ const WANTED: &str = "copies of what is hidden";
 /// How much of a file is read at once.
 const PIECE: usize = 64 << 10;
 
-/// Files by their sizes, which tell almost all of them apart.
-type BySize<T> = BTreeMap<u64, Vec<T>>;
+/// How many bytes of hidden files are read in all: some seconds. What has the size of a file that is not read counts as a copy of it. An agent can
+/// make files of any size that take no space.
+const MAX_READ: u64 = 1 << 30;
 
-/// Finds the copies of what is hidden in the boundaries of a plan: in these stores, by their paths on the host, and in that of the
-/// repository that each boundary is, or is the data of.
+/// An object of git-lfs, by its name in lower case.
+pub(super) type Object = (String, HiddenOnHost);
+
+/// Objects by their sizes, which tell almost all of them apart.
+#[derive(Default)]
+pub(super) struct Objects(BTreeMap<u64, Vec<Object>>);
+
+impl Objects {
+    /// Adds those that were found in a boundary. An empty one holds nothing.
+    pub(super) fn add(&mut self, boundary: &Boundary, found: Vec<NamedByHash>) {
+        for NamedByHash { path, file_id, size } in found.into_iter().filter(|one| one.size > 0) {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let name = name.to_ascii_lowercase();
+            let path = boundary.host.join(&path);
+            let copy = HiddenOnHost { path, file_id, kind: FileKind::File, by: boundary.name.clone() };
+            self.0.entry(size).or_default().push((name, copy));
+        }
+    }
+}
+
+/// Finds among objects the copies of what is hidden in the boundaries of a plan.
 pub(super) fn find(
     plan: &Plan,
     caller: Identity,
     hidden: &[HiddenOnHost],
-    mut stores: BTreeSet<PathBuf>,
+    Objects(mut objects): Objects,
     until: Deadline,
 ) -> Result<Vec<HiddenOnHost>, StartError> {
-    let directories = || plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory);
-    for boundary in directories() {
-        stores.extend([boundary.host.join(STORE), boundary.host.join(".git").join(STORE)]);
-    }
-    let mut stored: BySize<(String, HiddenOnHost)> = BySize::new();
-    for boundary in directories() {
-        search_in(boundary, caller, WANTED, |root| {
-            for store in stores.iter().filter_map(|store| store.strip_prefix(&boundary.host).ok()) {
-                objects(root, boundary, store, until, &mut stored)?;
-            }
-            Ok(())
-        })?;
-    }
-    if stored.is_empty() {
-        return Ok(Vec::new());
-    }
     let mut found = Vec::new();
-    for boundary in directories() {
+    let mut left = MAX_READ;
+    for boundary in plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory) {
+        if objects.is_empty() {
+            break;
+        }
         search_in(boundary, caller, WANTED, |root| {
             for one in hidden.iter().filter_map(|one| one.path.strip_prefix(&boundary.host).ok()) {
-                for file in files(root, one, &stored, until)? {
-                    let (content, stat) = beneath::file(root, &file)?;
-                    let sum = sum(std::fs::File::from(content))?;
-                    let of_size = stored.remove(&size(&stat)).unwrap_or_default();
+                for (file, size) in files(root, one, &objects, until)? {
+                    let Some(of_size) = objects.remove(&size) else { continue };
+                    let Some(rest) = left.checked_sub(size) else {
+                        found.extend(of_size);
+                        continue;
+                    };
+                    left = rest;
+                    let (content, _) = beneath::file(root, &file)?;
+                    let sum = sum(std::fs::File::from(content).take(size))?;
                     let (same, others): (Vec<_>, Vec<_>) =
                         of_size.into_iter().partition(|(name, _)| *name == sum);
                     found.extend(same);
-                    stored.insert(size(&stat), others);
+                    if !others.is_empty() {
+                        objects.insert(size, others);
+                    }
                 }
             }
             Ok(())
@@ -76,38 +91,13 @@ pub(super) fn find(
     Ok(found.into_iter().map(|(_, copy)| copy).collect())
 }
 
-/// Adds the objects in a store, which need not be there.
-fn objects(
-    root: &Entered<'_>,
-    boundary: &Boundary,
-    store: &Path,
-    until: Deadline,
-    stored: &mut BySize<(String, HiddenOnHost)>,
-) -> io::Result<()> {
-    for (path, stat) in beneath_of(root, store, until)? {
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        if name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) && stat.st_size > 0 {
-            stored.entry(size(&stat)).or_default().push((
-                name.to_ascii_lowercase(),
-                HiddenOnHost {
-                    path: boundary.host.join(&path),
-                    file_id: beneath::file_id(&stat),
-                    kind: FileKind::File,
-                    by: boundary.name.clone(),
-                },
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// Lists what is hidden, a file or all files in a directory, as far as there are objects of their sizes.
-fn files<T>(
+fn files(
     root: &Entered<'_>,
     hidden: &Path,
-    stored: &BySize<T>,
+    objects: &BTreeMap<u64, Vec<Object>>,
     until: Deadline,
-) -> io::Result<Vec<PathBuf>> {
+) -> io::Result<Vec<(PathBuf, u64)>> {
     let all = match beneath::stat(root, hidden) {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
             vec![(hidden.to_owned(), stat)]
@@ -116,8 +106,8 @@ fn files<T>(
         Err(Errno::NOENT | Errno::NOTDIR) => Vec::new(),
         Err(errno) => return Err(errno.into()),
     };
-    let of_size = all.into_iter().filter(|(_, stat)| stored.contains_key(&size(stat)));
-    Ok(of_size.map(|(path, _)| path).collect())
+    let sizes = all.into_iter().map(|(path, stat)| (path, u64::try_from(stat.st_size).unwrap_or_default()));
+    Ok(sizes.filter(|(_, size)| objects.contains_key(size)).collect())
 }
 
 /// Lists all regular files beneath a directory. What its owner cannot list is nothing that their git could have copied.
@@ -148,10 +138,6 @@ fn beneath_of(root: &Entered<'_>, directory: &Path, until: Deadline) -> io::Resu
         }
     }
     Ok(found)
-}
-
-fn size(stat: &Stat) -> u64 {
-    u64::try_from(stat.st_size).unwrap_or_default()
 }
 
 /// Returns the SHA-256 of a file in hexadecimal digits.
