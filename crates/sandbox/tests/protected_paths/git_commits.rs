@@ -397,4 +397,48 @@ fn a_branch_that_is_checked_out_elsewhere_and_has_moved_is_reported() {
     assert_eq!(by, ".git/worktrees/elsewhere/HEAD");
     assert!(tree.ends_with("/elsewhere"), "{tree}");
     assert_eq!(commit.as_deref(), Some(git(&boundary.host, &["rev-parse", "feature"]).trim()));
+
+    // A file that the index has as the commit before did: nobody has staged another one.
+    let boundary = with_tree();
+    let baseline = boundary.baseline();
+    commits(&boundary, "file", moves);
+    assert!(matches!(&unindexed(&boundary, &baseline)[..], [(_, Reason::MovedElsewhere { .. })]));
+}
+
+#[test]
+fn a_branch_of_a_main_work_tree_that_is_not_shared_has_moved() {
+    let moves = "git update-ref refs/heads/main $commit";
+    for (path, directory) in [("key", ".git"), ("file", ".git"), ("file", "../separate")] {
+        let boundary = with_hooks(&[]);
+        if directory != ".git" {
+            assert!(sh(&boundary, ".", &format!("git init -q --separate-git-dir={directory}")));
+        }
+        let data = Boundary {
+            _top: tempfile::tempdir().unwrap(),
+            host: boundary.host.join(directory).canonicalize().unwrap(),
+        };
+        let baseline = data.baseline();
+        assert!(sh(&boundary, ".", "echo 2 >file; git commit -qam second; echo 3 >file; git add file"));
+        assert_eq!(unindexed(&data, &baseline), [], "the user's own commit, and what comes after that");
+        let baseline = data.baseline();
+        assert!(sh(&boundary, ".", "git commit -qam third"));
+        assert_eq!(unindexed(&data, &baseline), [], "what was staged before the start");
+        let baseline = data.baseline();
+        commits(&boundary, path, moves);
+        let [(by, Reason::MovedElsewhere { tree, .. })] = &unindexed(&data, &baseline)[..] else {
+            panic!("{path} {directory}: {:?}", unindexed(&data, &baseline))
+        };
+        let named = if directory == ".git" { boundary.host.clone() } else { data.host.clone() };
+        assert_eq!((by.as_str(), Path::new(tree)), ("HEAD", named.as_path()));
+    }
+}
+
+#[test]
+fn a_bare_repository_has_no_work_tree_for_which_a_branch_would_move() {
+    let boundary = with_hooks(&[]);
+    assert!(sh(&boundary, ".", "git clone -q --bare . $TOP/bare.git"));
+    let data = Boundary { _top: tempfile::tempdir().unwrap(), host: boundary.host.join("../bare.git") };
+    let baseline = data.baseline();
+    commits(&boundary, "file", "git push -q ../bare.git $commit:main");
+    assert_eq!(unindexed(&data, &baseline), []);
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::FindingOrigin;
 use super::index::{Index, Start, added_numbers, all_of};
-use crate::boundary::protect::commits::{ChangedFile, HEAD, NamedCommit};
+use crate::boundary::protect::commits::{ChangedFile, HEAD, Indexed, NamedCommit};
 use crate::boundary::protect::mounts::{Mounts, UnindexedFiles};
 use crate::boundary::protect::path_list::Staged;
 use crate::host::beneath;
@@ -123,10 +123,10 @@ fn behind_links(root: BorrowedFd<'_>, unindexed: &UnindexedFiles) -> Option<Reas
 }
 
 /// Says that a commit has something that the index of a work tree elsewhere has not: whatever lies there is hidden from the agent. What the index has
-/// in another form, the user may have changed.
+/// neither so nor as before, the user has staged.
 fn moved(unindexed: &UnindexedFiles) -> Option<Reason> {
     let UnindexedFiles { by, tree, commit, protected, others, is_whole, .. } = unindexed;
-    let is_news = |file: &ChangedFile| file.kind != StagedKind::File || !file.is_listed;
+    let is_news = |file: &ChangedFile| file.kind != StagedKind::File || file.indexed != Indexed::Otherwise;
     let differs = !protected.is_empty() || others.iter().any(is_news) || !is_whole;
     let tree = escape::path(tree);
     (by == Path::new(HEAD) && differs).then(|| Reason::MovedElsewhere { tree, commit: commit.clone() })

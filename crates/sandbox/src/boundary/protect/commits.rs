@@ -81,8 +81,20 @@ pub(crate) struct ChangedFile {
     pub(crate) kind: StagedKind,
     /// What names its content, as in an index.
     pub(crate) number: String,
-    /// Whether the index has something else of that path.
-    pub(crate) is_listed: bool,
+    /// The same of what the other commit has there.
+    pub(crate) before: Option<String>,
+    /// What the index has of that path.
+    pub(crate) indexed: Indexed,
+}
+
+/// What an index has of a path that a commit has otherwise.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Indexed {
+    Nothing,
+    /// What the commit before has.
+    AsBefore,
+    /// Something else: somebody has staged that.
+    Otherwise,
 }
 
 /// In what a commit differs from another one.
@@ -152,21 +164,27 @@ fn compared(
             if was == Some(&(kind, id.clone())) {
                 continue;
             }
-            let (kind, before_number) = match kind {
-                TreeEntryKind::Directory => {
-                    let was = was.filter(|(kind, _)| *kind == TreeEntryKind::Directory);
-                    ahead.push((path, was.map(|(_, id)| id.clone()), id));
-                    continue;
-                }
-                TreeEntryKind::File => (StagedKind::File, ""),
-                TreeEntryKind::Link => (StagedKind::Link, LINK),
-                TreeEntryKind::Submodule => (StagedKind::Submodule, SUBMODULE_CONTENT),
+            let Some((kind, number)) = staged(kind, &id) else {
+                let was = was.filter(|(kind, _)| *kind == TreeEntryKind::Directory);
+                ahead.push((path, was.map(|(_, id)| id.clone()), id));
+                continue;
             };
-            let number = format!("{before_number}{}", id.hex());
-            found.files.push(ChangedFile { path, kind, number, is_listed: false });
+            let before = was.and_then(|(kind, id)| staged(*kind, id)).map(|(_, number)| number);
+            found.files.push(ChangedFile { path, kind, number, before, indexed: Indexed::Nothing });
         }
     }
     found
+}
+
+/// Returns how an index calls an entry of a tree and its content; `None` of a directory.
+fn staged(kind: TreeEntryKind, id: &ObjectId) -> Option<(StagedKind, String)> {
+    let (kind, mark) = match kind {
+        TreeEntryKind::Directory => return None,
+        TreeEntryKind::File => (StagedKind::File, ""),
+        TreeEntryKind::Link => (StagedKind::Link, LINK),
+        TreeEntryKind::Submodule => (StagedKind::Submodule, SUBMODULE_CONTENT),
+    };
+    Some((kind, format!("{mark}{}", id.hex())))
 }
 
 /// Of a tree: names, with what each is. One may stand there twice, and git writes both.

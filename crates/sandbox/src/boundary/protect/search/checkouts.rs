@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use policy::classify::index::{self, ObjectFormat, StagedKind};
 use policy::classify::repository::{self, MAX_POINTER_LENGTH};
 
-use crate::boundary::protect::commits::{self, ChangedFile, Difference, HEAD, NamedCommit};
+use crate::boundary::protect::commits::{self, ChangedFile, Difference, HEAD, Indexed, NamedCommit};
 use crate::boundary::protect::mounts::{Checkout, UnindexedFiles};
 use crate::boundary::protect::objects::Objects;
 use crate::boundary::protect::path_list::{MAX_SIZE, data_outside};
@@ -88,8 +88,21 @@ impl Search<'_> {
         let common = self.common(git)?;
         let open = |git: &Path| beneath::directory(self.root, git).ok();
         let (own, shared) = (open(git)?, open(&common)?);
-        let trees = self.own_trees(git);
+        let trees = match &self.own_trees(git)[..] {
+            // Its work tree is none of those that are here. A bare repository has no index.
+            [tree] if tree == git && beneath::stat(&own, Path::new("index")).is_ok() => {
+                vec![self.main_tree(git)]
+            }
+            trees => trees.to_vec(),
+        };
         Some(Data { git: git.into(), own, common: shared, host: self.host.join(common), trees })
+    }
+
+    /// Returns where on the host the main work tree is, to which a directory of git's data belongs: that directory itself, where its name does
+    /// not say it.
+    fn main_tree(&self, git: &Path) -> PathBuf {
+        let data: PathBuf = self.host.join(git).components().collect();
+        if data.ends_with(".git") { data.parent().unwrap_or(&data).to_path_buf() } else { data }
     }
 
     fn unindexed(
@@ -200,5 +213,14 @@ fn not_indexed(data: &OwnedFd, format: ObjectFormat, difference: Difference) -> 
     };
     let listed: BTreeSet<&Path> = indexed.iter().map(|(path, _)| *path).collect();
     let not_indexed = files.iter().filter(|file| !is_indexed(file));
-    not_indexed.map(|file| ChangedFile { is_listed: listed.contains(&*file.path), ..file.clone() }).collect()
+    let with_indexed = not_indexed.map(|file| {
+        let is_before = |before: &String| indexed.contains(&(&file.path, before));
+        let indexed = match &file.before {
+            Some(before) if is_before(before) => Indexed::AsBefore,
+            _ if listed.contains(&*file.path) => Indexed::Otherwise,
+            _ => Indexed::Nothing,
+        };
+        ChangedFile { indexed, ..file.clone() }
+    });
+    with_indexed.collect()
 }
