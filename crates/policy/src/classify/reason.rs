@@ -81,6 +81,8 @@ pub enum Reason {
         files: usize,
         example: String,
     },
+    /// Lines of attributes that are gone from where every work tree of a repository has them.
+    AttributesGone { lines: usize, example: String },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
     HidesByLines { lines: usize, example: String },
     /// A configuration of git with settings that are new, gone, or have another value.
@@ -171,6 +173,7 @@ impl Reason {
             | Self::TracksHidden { example: text, .. }
             | Self::RecordsHidden { example: text, .. }
             | Self::FiltersHidden { example: text, .. }
+            | Self::AttributesGone { example: text, .. }
             | Self::HidesByLines { example: text, .. }
             | Self::NamesReferences { example: text, .. }
             | Self::RecordsConflict { example: text }
@@ -312,6 +315,10 @@ impl fmt::Display for Reason {
                 "{files} paths in it that are hidden inside may have lost their filter, such as {example}: attributes say something else of it, and \
                  without one that encrypts, `git commit -a` records what they hold, where the next command inside reads it; \
                  `git check-attr filter -- {example}` shows it"
+            ),
+            Self::AttributesGone { lines, example } => write!(
+                f,
+                "{lines} lines are gone from it, such as `{example}`: if one named a filter that encrypts, `git commit` records files as they are"
             ),
             Self::HidesByLines { lines, example } => write!(
                 f,

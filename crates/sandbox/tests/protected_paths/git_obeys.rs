@@ -1,6 +1,7 @@
 //! What git obeys of its own data besides configurations and hooks: references, lines that hide files, and names. Git itself is run
 //! first, to show what it does with it.
 
+use super::git_settings::sh;
 use super::repositories::{OBEYED, committed, git, move_all};
 use super::*;
 
@@ -243,6 +244,28 @@ fn lines_that_hide_files_are_reported_and_stay() {
         found,
         [(".git/info/attributes".into(), setting), (".git/info/exclude".into(), lines("evil.py"))]
     );
+}
+
+#[test]
+fn attributes_that_are_gone_are_reported() {
+    let (boundary, _) = committed();
+    let script = "git config filter.secret.clean 'tr a-z n-za-m'; echo 'file filter=secret' >.git/info/attributes; echo '*.txt text' >>.git/info/attributes; \
+                  echo key >file; git add file";
+    assert!(sh(&boundary, ".", script));
+    assert!(git(&boundary.host, &["show", ":file"]).contains("xrl"), "the control: it is encrypted");
+    let baseline = boundary.baseline();
+    let gone = |lines: usize| {
+        let reason = Reason::AttributesGone { lines, example: "file filter=secret".into() };
+        [(".git/info/attributes".to_owned(), reason, FindingOrigin::Earlier)]
+    };
+    boundary.write(".git/info/attributes", "*.txt text\n");
+    assert_eq!(found(&boundary, &baseline), gone(1));
+    assert!(sh(&boundary, ".", "touch file; git add --renormalize file"));
+    assert!(git(&boundary.host, &["show", ":file"]).contains("key"), "the control: it is not any more");
+    for script in ["rm .git/info/attributes", "rm -r .git/info"] {
+        assert!(sh(&boundary, ".", script));
+        assert_eq!(found(&boundary, &baseline), gone(2), "{script}");
+    }
 }
 
 #[test]

@@ -46,7 +46,8 @@ impl Finding {
         // Git's own files, without which it does not work or loses what the user has done.
         let is_said_of_data = matches!(
             self.reason,
-            Reason::CommitUnread { .. }
+            Reason::AttributesGone { .. }
+                | Reason::CommitUnread { .. }
                 | Reason::CommitsBehindLinks { .. }
                 | Reason::CommitsHidden { .. }
                 | Reason::CommitsLinks { .. }

@@ -318,6 +318,9 @@ pub(crate) fn added_entries(
                 if let Some((lines, example)) = lines.filter(|_| is_left) {
                     found(Reason::HidesByLines { lines, example }, staying);
                 }
+                if let Some(reason) = before.and_then(|before| attributes_gone(before, now)) {
+                    found(reason, FindingOrigin::Earlier);
+                }
             }
         }
         if is_untouched || (start.is_shared)(&list.git) {
@@ -394,14 +397,27 @@ fn newly_tracked(
     Some(Reason::TracksHidden { files, example })
 }
 
-/// Says of an index that is gone what it left out: git makes another one of the last commit.
+/// Says of an index that is gone what it left out: git makes another one of the last commit. Of attributes, says which they were.
 fn removed(root: BorrowedFd<'_>, before: &Index) -> Option<(PathBuf, Reason, FindingOrigin)> {
-    let example = before.left_out.first()?.clone();
+    let left_out = before.left_out.first().map(|example| {
+        let (files, example) = (before.left_out.len(), example.clone());
+        Reason::RecordsHidden { files, example }
+    });
+    let reason = left_out.or_else(|| attributes_gone(before, &[]))?;
     let (git, name) = (before.path.parent()?, before.path.file_name()?);
-    let data = if git.is_absolute() { data_outside(git) } else { beneath::directory(root, git) }.ok()?;
-    let is_gone = beneath::stat(&data, Path::new(name)).err() == Some(Errno::NOENT);
-    let reason = Reason::RecordsHidden { files: before.left_out.len(), example };
+    let data = if git.is_absolute() { data_outside(git) } else { beneath::directory(root, git) };
+    let is_gone = match data {
+        Ok(data) => beneath::stat(&data, Path::new(name)).err() == Some(Errno::NOENT),
+        Err(errno) => errno == Errno::NOENT,
+    };
     is_gone.then(|| (before.path.clone(), reason, FindingOrigin::Earlier))
+}
+
+/// Says which lines of `info/attributes` are gone.
+fn attributes_gone(before: &Index, now: &[String]) -> Option<Reason> {
+    let is_attributes = before.path.ends_with("info/attributes") && now.len() < MAX_HIDDEN;
+    let (lines, example) = added(now, before.hidden.iter().cloned()).filter(|_| is_attributes)?;
+    Some(Reason::AttributesGone { lines, example })
 }
 
 /// Says of which hidden files that commits left out they take the content now.
