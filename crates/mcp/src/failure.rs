@@ -70,6 +70,10 @@ impl From<SandboxError> for Failure {
             SandboxError::NotFound(_) | SandboxError::Phase { .. } => {
                 Self::InvalidArguments(error.to_string())
             }
+            SandboxError::Shown { .. } => Self::InvalidArguments(format!(
+                "{error}. Nothing was begun. A sandbox that is made now hides it again: `sandbox_stop` ends this one, and the next command makes the \
+                 default one again; in place of another one, `sandbox_create` makes a new one"
+            )),
             error => Self::Host { what: "using the sandbox", reason: error.to_string() },
         }
     }

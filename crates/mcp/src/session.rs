@@ -102,8 +102,16 @@ impl Session {
         }
     }
 
-    /// Returns the sandbox of this name, or the default one, which is made where it is not there.
+    /// Returns the sandbox of this name, or the default one, which is made where it is not there. It hides what it is to hide.
     pub(crate) fn sandbox(&self, name: Option<&str>) -> Result<Found, Failure> {
+        let found = self.living(name)?;
+        for warning in found.sandbox.check_hidden()? {
+            (self.program.log)(&warning);
+        }
+        Ok(found)
+    }
+
+    fn living(&self, name: Option<&str>) -> Result<Found, Failure> {
         let Some(name) = name.filter(|name| *name != self.default_name()) else { return self.default() };
         let sandbox = self.held(name).ok_or_else(|| self.unknown(name))?;
         if sandbox.lives()? {

@@ -222,6 +222,8 @@ impl CommandError {
                 .hint("`sandboxctl rm --force NAME` removes one, and `sandboxctl prune` all that have ended"),
             SandboxError::Full(_) => Self::message(Code::SandboxFull, message)
                 .hint("end something in it, and try again; `--pids-limit` or `[limits] pids` allows more when it is made"),
+            SandboxError::Shown { name, .. } => Self::message(Code::SandboxShown, message)
+                .hint(format!("`sandboxctl stop {name}` and `sandboxctl start {name}` hide what is there now")),
             SandboxError::Unreachable { .. } => Self::message(Code::SandboxUnreachable, message)
                 .hint("`sandboxctl rm --force` kills it and removes it"),
             SandboxError::Unreadable { .. } => Self::message(Code::ToolFailed, message)

@@ -69,7 +69,9 @@ impl Foreground<'_, '_> {
         let mut start_children = children.map(|children| |listener| children.start(listener, Until::Client));
         let mut notice_of = |one: Notice| {
             if let Notice::Started(report) = &one {
-                named.started(StartedRecord { pid, report: report.clone(), pool }, notice);
+                // This process watches over what is hidden.
+                let covered = Vec::new();
+                named.started(StartedRecord { pid, report: report.clone(), pool, covered }, notice);
             }
             notice(one);
         };

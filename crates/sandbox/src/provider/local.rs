@@ -72,7 +72,11 @@ pub(super) fn stay(launch: Launch<'_>, stay: StayLaunch<'_>) -> Result<Launched,
         Began::Ready => {
             notice(Notice::Started(report.clone()));
             let pid = i32::try_from(supervisor.child.id()).ok();
-            let record = staying::started(new, StartedRecord { pid, report, pool: None }, notice)?;
+            let record = staying::started(
+                new,
+                StartedRecord { pid, report, pool: None, covered: Vec::new() },
+                notice,
+            )?;
             let lifeline = staying::leave(control, stay)?;
             supervisor.leave();
             Ok(Launched::Stays(Box::new(record), lifeline))

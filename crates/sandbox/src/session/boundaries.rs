@@ -18,6 +18,7 @@ use self::coverage::Coverage;
 use self::guard::WritableBoundary;
 pub(crate) use self::guard::{Guard, Losses};
 use self::hidden_guard::HiddenGuard;
+pub(crate) use self::hidden_guard::shown_since;
 use self::scan::{QUICK_SCAN_LIMIT, Scan};
 use self::sightings::{Detected, Sightings};
 use crate::boundary::detect::baseline::Baseline;
@@ -36,6 +37,7 @@ use crate::session::outcome::Notice;
 use crate::state::client::Client;
 use crate::state::record::{Placed, Record, RecordError, RecordVersion, Remembered, RunId};
 use crate::state::runs::{Kept, Runs};
+use crate::state::sandboxes::CoveredPath;
 use crate::state::walk_cache::Walks;
 
 mod beside;
@@ -314,6 +316,11 @@ impl<'a> Boundaries<'a> {
     /// Returns what watches over the protected paths.
     pub(crate) fn guard(&self) -> &Guard {
         &self.guard
+    }
+
+    /// Lists what is hidden, for the record of a sandbox that nobody watches.
+    pub(crate) fn covered(&self) -> Vec<CoveredPath> {
+        self.guard.covered()
     }
 
     /// Lists the protections that were removed since the last check, if one is due.

@@ -5,6 +5,7 @@ pub mod control;
 pub mod copy;
 pub mod events;
 pub mod exec;
+mod hiding;
 pub mod logs;
 mod recording;
 pub mod spawn;

@@ -8,16 +8,17 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use confine::log_ring::{self, Log};
 use confine::protocol::{Attachment, SandboxEnd, StayNote};
 use confine::report::Report;
-use policy::plan::Plan;
+use policy::plan::{FileId, Plan};
 use serde::{Deserialize, Serialize};
 
+use crate::boundary::detect::origin::Time;
 use crate::host::clock::now_ms;
 use crate::host::identity::Identity;
 use crate::host::recorded_agent::RecordedAgent;
@@ -136,6 +137,24 @@ pub struct StartedRecord {
     pub report: Report,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolStart>,
+    /// What it hides, where no client watches over that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covered: Vec<CoveredPath>,
+}
+
+/// A hidden path, as it was when the sandbox started. Whatever is there later and is another file has no cover.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CoveredPath {
+    /// Which boundary of the plan it lies in.
+    pub(crate) boundary: usize,
+    /// Relative to that.
+    #[serde(with = "policy::text::json_bytes::path")]
+    pub(crate) path: PathBuf,
+    pub(crate) file_id: FileId,
+    /// When it was made, where that tells it from another file that is given its number.
+    pub(crate) born: Option<Time>,
+    /// The directories that it lies in and that are mounts of their own, from the outermost one.
+    pub(crate) mounts: Vec<FileId>,
 }
 
 /// The form of a record. It goes up whenever what one holds means something else.

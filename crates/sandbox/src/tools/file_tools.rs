@@ -19,7 +19,7 @@ use super::place::{Opened, Root};
 use super::shown::Shown;
 use crate::host::acting::ActingAs;
 use crate::host::identity::Identity;
-use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
+use crate::state::sandboxes::{SandboxError, StayingSandbox};
 
 /// The largest file that tools touch where no boundary says otherwise.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -70,7 +70,7 @@ impl FileTools {
     /// The sandbox is not running.
     pub fn open(sandbox: impl Into<Arc<StayingSandbox>>) -> Result<Self, ToolError> {
         let sandbox = sandbox.into();
-        sandbox.require(Phase::can_exec, "have its files used")?;
+        sandbox.require_hiding("have its files used")?;
         let query = Query::new(&sandbox.record.plan)?;
         let life = sandbox.open(Purpose::Wait, None)?;
         let roots = roots(&sandbox, &query).map_err(|source| sandbox.unreachable(source))?;
@@ -95,11 +95,12 @@ impl FileTools {
         &self.query
     }
 
-    /// Begins a call: checks that the sandbox lives, and takes the rights of the agent.
+    /// Begins a call: checks that the sandbox lives and hides what it hid, and takes the rights of the agent.
     pub(super) fn begin(&self) -> Result<ActingAs, ToolError> {
         if self.has_ended() {
             return Err(self.sandbox.ended().into());
         }
+        self.sandbox.check_hidden()?;
         self.touch()?;
         ActingAs::user(self.agent).map_err(ToolError::Acting)
     }

@@ -139,6 +139,7 @@ impl Host {
         let plan = &sandbox.record.plan;
         let failed = |error: CommandError| failure("removing the sandbox", plan, &error);
         if sandbox.lives()? {
+            sandboxes::warn_shown(&self.ui, sandbox);
             match sandbox.stop(grace) {
                 Ok(recorded) => recorded.warning().into_iter().for_each(|warning| self.ui.warning(warning)),
                 // Somebody else was faster.

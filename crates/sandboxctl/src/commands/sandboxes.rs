@@ -88,6 +88,14 @@ fn warn_unrecorded(ui: &Ui, recorded: &Recorded) {
     }
 }
 
+/// Warns of what a sandbox shows that it hid when it started: its commands may have read that, and nobody else says so.
+pub(super) fn warn_shown(ui: &Ui, sandbox: &StayingSandbox) {
+    match sandbox.check_hidden() {
+        Ok(warnings) => warnings.into_iter().for_each(|warning| ui.warning(warning)),
+        Err(error) => ui.warning(error),
+    }
+}
+
 /// Quarantines what the agents of sandboxes have made that have ended, as every command does that starts one.
 fn clear_up_after(ui: &Ui, context: &Context) -> Result<(), CommandError> {
     let mut notice = |notice| match notice {

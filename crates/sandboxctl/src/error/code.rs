@@ -59,6 +59,7 @@ codes! {
     EmulatorMissing = "emulator.missing", Unavailable, Retry::Never, "nothing here emulates a processor that the build is for";
     LayerUnenforceable = "layer.unenforceable", Unavailable, Retry::Never, "a required layer cannot be enforced on this machine";
     CommandUnprotected = "command.unprotected", Unprotected, Retry::Later, "a protected file was replaced on the host and would run something new; the sandbox was ended";
+    SandboxShown = "sandbox.shown", Unprotected, Retry::Never, "a hidden file was replaced on the host, and the sandbox does not hide it any more; nothing was started in it";
     ChildRefused = "child.refused", Denied, Retry::Never, "an agent has asked for a child that is wider than its sandbox; details.problems lists in what";
     PolicyDenied = "policy.denied", Denied, Retry::Never, "a rule refuses it; asking again changes nothing";
     TaskCancelled = "task.cancelled", TasksFailed, Retry::Later, "the task of a batch was cancelled before it had succeeded";

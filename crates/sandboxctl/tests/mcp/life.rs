@@ -1,5 +1,7 @@
 //! The tools for the life of sandboxes.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::client::Client;
@@ -52,4 +54,30 @@ fn sandboxes_are_made_used_stopped_and_removed_and_those_of_others_are_none_of_i
         crate::listed(&place).as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
     assert_eq!(left, ["foreign", "kept"]);
     assert!(ours(&place, &["rm", "--force", "foreign", "kept"]).status.success());
+}
+
+/// Nobody watches what a session hides, so it is looked at before each call.
+#[test]
+fn what_was_hidden_and_is_replaced_is_shown_to_no_call() {
+    let Some(place) = native("replaced hidden files by MCP") else { return };
+    place.write("workspace/.env", "KEY=1\n");
+    let mut client = Client::new(&place, &["--hide", ".env"]);
+    let read = json!({ "command": "cat .env; echo done" });
+    assert_eq!(client.does("shell", read.clone())["stdout"], "done\n");
+    client.does("list", json!({}));
+    place.write("workspace/saved", "KEY=new\n");
+    fs::rename(place.workspace().join("saved"), place.workspace().join(".env")).unwrap();
+    let files = json!({ "pattern": "KEY" });
+    for (tool, arguments) in
+        [("shell", read.clone()), ("shell_start", read.clone()), ("list", json!({})), ("search", files)]
+    {
+        let said = client.fails(tool, arguments);
+        assert!(said.contains("does not hide /workspace/.env any more"), "{tool}: {said}");
+        assert!(said.contains("`sandbox_stop`"), "{tool}: {said}");
+        assert!(!said.contains(place.path("").to_str().unwrap()), "a path of the host, {tool}: {said}");
+    }
+    client.does("sandbox_stop", json!({}));
+    let again = client.does("shell", read);
+    assert_eq!(again["stdout"], "done\n", "{again:#}");
+    assert!(client.leave().success());
 }

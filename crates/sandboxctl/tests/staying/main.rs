@@ -12,6 +12,7 @@ mod defiant;
 mod ends;
 mod engines;
 mod events;
+mod hidden;
 mod library;
 mod local;
 mod logs;

@@ -238,7 +238,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
             Began::Ready => {
                 notice(Notice::Started(report.clone()));
                 let pool = pool.as_ref().map(|pool| pool::note(pool, start, asked.elapsed()));
-                let started_record = StartedRecord { pid: (pid > 0).then_some(pid), report, pool };
+                let covered = boundaries.covered();
+                let started_record = StartedRecord { pid: (pid > 0).then_some(pid), report, pool, covered };
                 let record = staying::started(new, started_record, notice)?;
                 let lifeline = staying::leave(control, stay)?;
                 boundaries.leave_record();

@@ -185,7 +185,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Launched, StartError> {
                 notice(Notice::Started(report.clone()));
                 let record = staying::started(
                     new,
-                    StartedRecord { pid: Some(child.pid()), report, pool: None },
+                    StartedRecord {
+                        pid: Some(child.pid()),
+                        report,
+                        pool: None,
+                        covered: boundaries.covered(),
+                    },
                     notice,
                 )?;
                 let lifeline = staying::leave(control, stay)?;

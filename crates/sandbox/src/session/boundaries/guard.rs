@@ -30,6 +30,7 @@ use crate::boundary::walk::Known;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::state::record::Remembered;
+use crate::state::sandboxes::CoveredPath;
 
 /// How many files are kept open. Of the others, one with the same number in the place of one that is gone is known by the time of
 /// its birth.
@@ -166,6 +167,11 @@ impl Guard {
             .as_ref()
             .filter(|_| self.next.get().is_none())
             .map(|watches| watches.inotify.as_fd())
+    }
+
+    /// Lists what is hidden.
+    pub(super) fn covered(&self) -> Vec<CoveredPath> {
+        self.hidden.covered()
     }
 
     /// Returns when the next check is due.

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,12 @@ use policy::text::escape;
 use rustix::io::Errno;
 
 use super::whereabouts::Whereabouts;
-use crate::boundary::detect::origin::{Facts, Time, born};
-use crate::boundary::protect::mounts::{HiddenPath, Mounts};
+use crate::boundary::detect::origin::{Facts, born};
+use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
 use crate::host::identity::Identity;
+use crate::state::sandboxes::CoveredPath;
 
 /// How many files are kept open, so that no other one gets their number, and so that they are found again where they are renamed.
 const MAX_HELD: usize = 256;
@@ -40,16 +42,12 @@ struct HidingBoundary {
 }
 
 struct GuardedHidden {
-    one: HiddenPath,
-    /// The mounts that it lies in, from the outermost one.
-    mounts: Vec<FileId>,
+    one: CoveredPath,
     /// Where it is by now.
     place: RefCell<PathBuf>,
     state: Cell<CoverState>,
     /// Keeps the number of the file from being given to another one, and tells where the file is.
     held: Option<OwnedFd>,
-    /// When it was made, where its file system knows that: one that is not held may leave its number to another one.
-    born: Option<Time>,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -107,36 +105,59 @@ impl Inspection<'_> {
 }
 
 impl HidingBoundary {
-    fn open(plan: &Plan, caller: Identity, boundary: &Boundary, mounts: &Mounts) -> Option<Self> {
+    fn open(plan: &Plan, caller: Identity, boundary: &Boundary) -> Option<Self> {
         let root = Root::open(boundary, caller).ok()?;
-        let entered = root.enter().ok()?;
-        let pinned = mounts.pins.iter().filter_map(|path| beneath::stat(&entered, path).ok());
-        let read_only = mounts.read_only.iter().map(|one| one.file_id);
-        let mounted = pinned.map(|stat| beneath::file_id(&stat)).chain(read_only).collect();
         let others = plan
             .boundaries
             .iter()
             .filter(|other| other.kind == BoundaryKind::Directory && other.host != boundary.host);
         let others = others.map(|other| other.host.clone()).collect();
         let (host, guest) = (boundary.host.clone(), boundary.guest.clone());
-        drop(entered);
-        let mut hiding = Self { root, host, guest, others, mounted, paths: Vec::new() };
-        hiding.paths = hiding.guarded(&mounts.hidden);
-        Some(hiding)
+        Some(Self { root, host, guest, others, mounted: HashSet::new(), paths: Vec::new() })
     }
 
-    fn guarded(&self, hidden: &[HiddenPath]) -> Vec<GuardedHidden> {
-        let Ok(root) = self.root.enter() else { return Vec::new() };
+    /// Begins to watch over what is hidden in boundary `number`.
+    fn guarding(mut self, number: usize, mounts: &Mounts) -> Option<Self> {
+        let root = self.root.enter().ok()?;
+        let pinned = mounts.pins.iter().filter_map(|path| beneath::stat(&root, path).ok());
+        let read_only = mounts.read_only.iter().map(|one| one.file_id);
+        self.mounted = pinned.map(|stat| beneath::file_id(&stat)).chain(read_only).collect();
         let inspection = self.inspect(&root);
-        let guarded = hidden.iter().enumerate().map(|(number, one)| GuardedHidden {
-            one: one.clone(),
-            mounts: inspection.mounts(&one.path),
-            place: RefCell::new(one.path.clone()),
-            state: Cell::new(CoverState::Covered),
-            born: born(root.as_fd(), &one.path),
-            held: (number < MAX_HELD).then(|| beneath::hold(&root, &one.path).ok()).flatten(),
+        let guarded = mounts.hidden.iter().enumerate().map(|(at, one)| {
+            let one = CoveredPath {
+                boundary: number,
+                path: one.path.clone(),
+                file_id: one.file_id,
+                born: born(root.as_fd(), &one.path),
+                mounts: inspection.mounts(&one.path),
+            };
+            let held = (at < MAX_HELD).then(|| beneath::hold(&root, &one.path).ok()).flatten();
+            GuardedHidden::new(one, held)
         });
-        guarded.collect()
+        let paths = guarded.collect();
+        drop(root);
+        Some(Self { paths, ..self })
+    }
+
+    /// Takes what was recorded when the sandbox started. All that a hidden path lies in was a mount then.
+    fn remembering(self, covered: Vec<&CoveredPath>) -> Self {
+        let mounted = covered.iter().flat_map(|one| &one.mounts).copied().collect();
+        let paths = covered.into_iter().map(|one| GuardedHidden::new(one.clone(), None)).collect();
+        Self { mounted, paths, ..self }
+    }
+
+    /// Lists what is shown that was hidden, once: a sentence for a person, and the path inside.
+    fn shown(&self) -> io::Result<Vec<(String, PathBuf)>> {
+        let root = self.root.enter()?;
+        let inspection = self.inspect(&root);
+        let mut all = Vec::new();
+        for path in &self.paths {
+            if let Some(uncovered) = path.check(&inspection) {
+                path.state.set(CoverState::Shown);
+                all.push(self.describe(&path.one, &uncovered));
+            }
+        }
+        Ok(all)
     }
 
     fn inspect<'a>(&'a self, root: &'a Entered<'a>) -> Inspection<'a> {
@@ -144,7 +165,7 @@ impl HidingBoundary {
     }
 
     /// Says what is shown of a hidden path: a sentence for a person, and the path inside.
-    fn describe(&self, one: &HiddenPath, uncovered: &Uncovered) -> (String, PathBuf) {
+    fn describe(&self, one: &CoveredPath, uncovered: &Uncovered) -> (String, PathBuf) {
         let host = escape::path(&self.host);
         let path = escape::path(&one.path);
         match uncovered {
@@ -176,6 +197,11 @@ impl HidingBoundary {
 }
 
 impl GuardedHidden {
+    fn new(one: CoveredPath, held: Option<OwnedFd>) -> Self {
+        let place = RefCell::new(one.path.clone());
+        Self { one, place, state: Cell::new(CoverState::Covered), held }
+    }
+
     /// Looks where it is, and whether it is covered there.
     fn check(&self, inspection: &Inspection<'_>) -> Option<Uncovered> {
         if self.state.get() == CoverState::Shown {
@@ -188,7 +214,7 @@ impl GuardedHidden {
             Ok(file_id) if file_id != self.one.file_id || self.is_reborn(inspection, &place) => {
                 Some(Uncovered::Replaced(place))
             }
-            Ok(_) if inspection.mounts(&place) != self.mounts => Some(Uncovered::Moved(place)),
+            Ok(_) if inspection.mounts(&place) != self.one.mounts => Some(Uncovered::Moved(place)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.go_after(inspection),
             Ok(_) | Err(_) => None,
         }
@@ -197,7 +223,7 @@ impl GuardedHidden {
     /// Returns whether another file has its number.
     fn is_reborn(&self, inspection: &Inspection<'_>, place: &Path) -> bool {
         self.held.is_none()
-            && self.born.is_some_and(|born| {
+            && self.one.born.is_some_and(|born| {
                 Facts::at(inspection.root.as_fd(), place).is_some_and(|facts| facts.btime != Some(born))
             })
     }
@@ -210,7 +236,7 @@ impl GuardedHidden {
                 let path = inspection.boundary.host.join(&place);
                 let was = inspection.boundary.host.join(&self.one.path);
                 let is_new_to = |other: &PathBuf| path.starts_with(other) && !was.starts_with(other);
-                if inspection.mounts(&place) != self.mounts
+                if inspection.mounts(&place) != self.one.mounts
                     || inspection.boundary.others.iter().any(is_new_to)
                 {
                     return Some(Uncovered::Moved(place));
@@ -244,12 +270,17 @@ impl GuardedHidden {
 impl HiddenGuard {
     /// Begins to watch.
     pub(super) fn new(plan: &Plan, caller: Identity, mounts: &[Mounts]) -> Self {
-        let hiding = plan.boundaries.iter().zip(mounts).filter(|(_, mounts)| !mounts.hidden.is_empty());
-        Self(
-            hiding
-                .filter_map(|(boundary, mounts)| HidingBoundary::open(plan, caller, boundary, mounts))
-                .collect(),
-        )
+        let all = plan.boundaries.iter().zip(mounts).enumerate();
+        let hiding = all.filter(|(_, (_, mounts))| !mounts.hidden.is_empty());
+        let open = |(number, (boundary, mounts)): (usize, (&Boundary, &Mounts))| {
+            HidingBoundary::open(plan, caller, boundary)?.guarding(number, mounts)
+        };
+        Self(hiding.filter_map(open).collect())
+    }
+
+    /// Lists what is hidden, for whoever looks after it when this process has ended.
+    pub(super) fn covered(&self) -> Vec<CoveredPath> {
+        self.0.iter().flat_map(|boundary| &boundary.paths).map(|path| path.one.clone()).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -265,18 +296,7 @@ impl HiddenGuard {
 
     /// Lists what is shown that was hidden, once: a sentence for a person, and the path inside.
     pub(super) fn shown(&self) -> Vec<(String, PathBuf)> {
-        let mut all = Vec::new();
-        for boundary in &self.0 {
-            let Ok(root) = boundary.root.enter() else { continue };
-            let inspection = boundary.inspect(&root);
-            for path in &boundary.paths {
-                if let Some(uncovered) = path.check(&inspection) {
-                    path.state.set(CoverState::Shown);
-                    all.push(boundary.describe(&path.one, &uncovered));
-                }
-            }
-        }
-        all
+        self.0.iter().filter_map(|boundary| boundary.shown().ok()).flatten().collect()
     }
 
     /// Lists every directory on the way to a hidden path.
@@ -289,4 +309,27 @@ impl HiddenGuard {
             self.0.iter().flat_map(|boundary| above(boundary).into_iter().map(|path| (&boundary.root, path)));
         all.collect()
     }
+}
+
+/// Lists what is shown of what a sandbox hid when it started, for a sandbox that nobody watches: a sentence for a person, and the path inside.
+/// Nothing was kept open, so what is not where it was counts as shown, too.
+pub(crate) fn shown_since(plan: &Plan, caller: Identity, covered: &[CoveredPath]) -> Vec<(String, PathBuf)> {
+    let mut all = Vec::new();
+    for (number, boundary) in plan.boundaries.iter().enumerate() {
+        let in_it: Vec<_> = covered.iter().filter(|one| one.boundary == number).collect();
+        if in_it.is_empty() {
+            continue;
+        }
+        let hiding = HidingBoundary::open(plan, caller, boundary);
+        if let Some(Ok(shown)) = hiding.map(|hiding| hiding.remembering(in_it).shown()) {
+            all.extend(shown);
+        } else {
+            let warning = format!(
+                "{} was moved or replaced on the host while the sandbox ran, so nobody knows whether all is hidden in it",
+                escape::path(&boundary.host)
+            );
+            all.push((warning, boundary.guest.clone()));
+        }
+    }
+    all
 }

@@ -24,7 +24,7 @@ use crate::state::client::Client;
 use crate::state::record::RecordError;
 use crate::state::runs::Runs;
 use crate::state::runs::copies::{CopyRecord, KeptCopy};
-use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
+use crate::state::sandboxes::{SandboxError, StayingSandbox};
 
 /// Writing to a pipe that nobody reads.
 const EPIPE: i32 = Errno::PIPE.raw_os_error();
@@ -237,7 +237,7 @@ impl<'a> Files<'a> {
     }
 
     fn begin(sandbox: &'a StayingSandbox, request: &FileRequest, pipe: OwnedFd) -> Result<Self, CopyError> {
-        sandbox.require(Phase::can_exec, "have files copied")?;
+        sandbox.require_hiding("have files copied")?;
         let mut control = ControlSocket::from(OwnedFd::from(sandbox.open(Purpose::Files, None)?));
         match control.send(request, &[pipe.as_fd()]) {
             // It has gone already, and says why, if anything does.

@@ -27,7 +27,7 @@ use crate::session::staying::recording::ExecRecording;
 use crate::session::streams::{Owner, Stdio, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::journal::Recorded;
-use crate::state::sandboxes::{Phase, SandboxError, StayingSandbox};
+use crate::state::sandboxes::{SandboxError, StayingSandbox};
 
 /// A command in a persistent sandbox, as the caller asks for it.
 pub struct StayingExec<'a> {
@@ -68,7 +68,9 @@ pub fn exec(exec: StayingExec<'_>) -> Result<Option<Outcome>, StartError> {
         notice,
         parent,
     } = exec;
-    sandbox.require(Phase::can_exec, "run a command")?;
+    for warning in sandbox.require_hiding("run a command")? {
+        notice(Notice::Warning(warning));
+    }
     let secrets = HeldSecrets::read(plan, secrets)?;
     // PID 1 forks the supervisor meanwhile. Not before the secrets: whoever is asked for one takes their time.
     let control = connect(sandbox)?;

@@ -23,7 +23,7 @@ use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{End, Outcome, Output, oom_killed};
 use crate::session::streams::{Owner, give};
-use crate::state::sandboxes::{Phase, StayingSandbox};
+use crate::state::sandboxes::StayingSandbox;
 
 /// A command for a persistent sandbox. It has what the sandbox was made with; this says what is different.
 pub struct Command {
@@ -146,9 +146,9 @@ impl StayingSandbox {
     ///
     /// # Errors
     ///
-    /// The sandbox is not running, PID 1 does not answer, or a secret is missing. That there is no such command is its end.
+    /// The sandbox is not running, PID 1 does not answer, a secret is missing, or something is hidden no more. That there is no such command is its end.
     pub fn spawn(&self, mut command: Command) -> Result<RunningCommand, StartError> {
-        self.require(Phase::can_exec, "run a command")?;
+        self.require_hiding("run a command")?;
         let limit = command.output_bytes.unwrap_or(self.record.plan.limits.output_bytes);
         let (request, plan) = self.exec_request(&mut command, Attachment::Attached)?;
         let timeout = request.timeout;
@@ -192,7 +192,7 @@ impl StayingSandbox {
     ///
     /// Those of [`StayingSandbox::spawn`].
     pub fn detach(&self, mut command: Command) -> Result<Option<End>, StartError> {
-        self.require(Phase::can_exec, "run a command")?;
+        self.require_hiding("run a command")?;
         let (request, plan) = self.exec_request(&mut command, Attachment::Detached)?;
         let null = File::options().read(true).write(true).open("/dev/null");
         let null = null.map_err(StartError::step("opening the standard streams"))?;

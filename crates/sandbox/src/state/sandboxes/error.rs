@@ -1,8 +1,10 @@
 //! Why a sandbox that others find cannot be found or used.
 
 use std::io;
+use std::path::PathBuf;
 
 use confine::protocol::Attachment;
+use policy::text::escape;
 
 use super::phase::Phase;
 use crate::state::directory::StateError;
@@ -33,6 +35,12 @@ pub enum SandboxError {
     NameHeld { name: String, id: String },
     #[error("PID 1 of sandbox \"{name}\" does not answer: {source}")]
     Unreachable { name: String, source: io::Error },
+    /// What the path inside leads to has no cover any more.
+    #[error(
+        "sandbox \"{name}\" does not hide {} any more: a program on this host has replaced, moved or removed it since the sandbox started",
+        escape::path(path)
+    )]
+    Shown { name: String, path: PathBuf },
     #[error("the sandbox has no room for another process: {0}")]
     Full(io::Error),
     #[error("cannot read the log of sandbox \"{name}\": {source}")]

@@ -73,6 +73,7 @@ fn remove(
     let name = sandbox.name().to_owned();
     match sandbox.phase {
         phase if force && phase.can_stop() => {
+            super::warn_shown(ui, sandbox);
             super::warn_unrecorded(ui, &kill(context, sandbox)?);
         }
         phase if !phase.can_be_removed() => {

@@ -13,6 +13,9 @@ use crate::ui::Ui;
 pub(crate) fn stop(ui: &Ui, context: &Context, args: &StopArgs) -> Result<ExitCode, CommandError> {
     let grace = grace(&args.time)?;
     let code = super::each(ui, context, &args.names.names, "stopped", |_, sandbox| {
+        if sandbox.phase.can_stop() {
+            super::warn_shown(ui, sandbox);
+        }
         super::warn_unrecorded(ui, &sandbox.stop(grace)?);
         Ok(())
     })?;
