@@ -94,7 +94,7 @@ impl From<Made> for Loaded {
 pub(crate) fn recorded(context: &Context, plan: &Plan) -> Result<Loaded, CommandError> {
     let mut plan = plan.clone();
     own_files::protect_settings(context, &mut plan)?;
-    own_files::protect_known(precedence::known(context)?.all_files(), &mut plan);
+    own_files::protect_known(context, &precedence::known(context)?, &mut plan)?;
     own_git::protect(context, &mut plan);
     let shared = plan.boundaries.iter().map(|boundary| boundary.host.clone());
     let programs = context.programs(shared.collect());

@@ -17,6 +17,7 @@ use policy::text::escape;
 use sandbox::host::acting::ActingAs;
 use sandbox::host::links;
 use sandbox::host::mounted::{Mounted, OnMount};
+use sandbox::state::in_force::Places;
 use sandbox::state::trust::FILE_NAME;
 
 use crate::context::{Context, OwnFiles};
@@ -155,11 +156,14 @@ pub(crate) fn protect_settings(context: &Context, plan: &mut Plan) -> Result<(),
     Ok(())
 }
 
-/// Protects the files that plans were made from before, and may be again: also where one is gone that an agent could make again.
-pub(crate) fn protect_known<'a>(files: impl Iterator<Item = &'a Path>, plan: &mut Plan) {
-    for file in files {
-        let inside: Vec<_> =
-            writable(plan).filter_map(|boundary| file.strip_prefix(&boundary.host).ok()?.to_str()).collect();
+/// Protects the files that plans were made from before, and may be again: also where one is gone that an agent could make again, and where
+/// the directory was moved.
+pub(crate) fn protect_known(context: &Context, known: &Places, plan: &mut Plan) -> Result<(), CommandError> {
+    let acting = ActingAs::user(context.caller).context("cannot look for what was in force")?;
+    let roots: Vec<_> = writable(plan).flat_map(|boundary| known.paths_of(&boundary.host)).collect();
+    drop(acting);
+    for file in known.all_files() {
+        let inside: Vec<_> = roots.iter().filter_map(|root| file.strip_prefix(root).ok()?.to_str()).collect();
         let inside: Vec<Cow<'static, str>> = inside.into_iter().map(|path| path.to_owned().into()).collect();
         for name in inside {
             // In the root of a shared directory, this name is on the list, or was taken off it.
@@ -171,6 +175,7 @@ pub(crate) fn protect_known<'a>(files: impl Iterator<Item = &'a Path>, plan: &mu
             }
         }
     }
+    Ok(())
 }
 
 /// Lists the boundaries that the agent may write to and that programs of the host read.

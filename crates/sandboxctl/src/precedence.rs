@@ -31,8 +31,14 @@ pub(crate) fn require(
     let Some(place) = searched.end.as_ref().filter(|place| !places.contains(place)) else {
         return Ok(places);
     };
-    let was_in_force = |path: &&PathBuf| places.files().any(|known| known == path.as_path());
-    let Some(above) = searched.above.iter().find(was_in_force) else { return Ok(places) };
+    let acting = ActingAs::user(context.caller).context("cannot look for what was in force")?;
+    let was_in_force = |path: &&PathBuf| {
+        let paths = places.paths_of(path);
+        places.files().any(|known| paths.iter().any(|path| path == known))
+    };
+    let above = searched.above.iter().find(was_in_force);
+    drop(acting);
+    let Some(above) = above else { return Ok(places) };
     // Whoever trusts the content for this call has looked at the file.
     if source.trust.is_some() && matches!(place, SearchEnd::File(_)) {
         return Ok(places);

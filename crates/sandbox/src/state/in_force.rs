@@ -3,17 +3,30 @@
 //!
 //! Beside it, which directories agents could write to: what lies there may be an agent's long after it has ended.
 //!
+//! Both are kept by their paths. A directory that is moved takes what it holds with it, so which directory each was is kept, too: it is known
+//! wherever it is. A copy of it is another one.
+//!
 //! An agent may leave either in a shared directory. Both narrow nothing but what they leave out: that of the file above.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::iter;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use policy::plan::FileId;
+use rustix::fs::{CWD, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+use crate::boundary::detect::origin::{Facts, Time};
 use crate::host::acting::ActingAs;
+use crate::host::beneath;
+use crate::host::identity::Identity;
 use crate::state::directory::StateDir;
 use crate::state::trust::{SearchEnd, TrustError};
+use crate::state::writable;
 
 /// How many places are kept before those are forgotten where nothing is any more.
 const MANY: usize = 1000;
@@ -35,6 +48,35 @@ pub struct Places {
     /// Directories that agents could write to.
     #[serde(with = "policy::text::json_bytes::os_strings", default)]
     shared: Vec<OsString>,
+    /// Which directories all these lie in, or are.
+    #[serde(default)]
+    directories: Vec<KnownDirectory>,
+}
+
+/// A directory that was at a path.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+struct KnownDirectory {
+    #[serde(with = "policy::text::json_bytes::path")]
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    /// When it was made, where its file system knows that.
+    born: Option<Time>,
+}
+
+impl KnownDirectory {
+    /// Looks which one is there now.
+    fn at(path: &Path) -> Option<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+        let Facts { file_id: FileId { device, inode }, btime: born, .. } = Facts::of(directory.as_fd())?;
+        Some(Self { path: path.to_owned(), device, inode, born })
+    }
+
+    /// Returns whether it is the same directory as one that is there now.
+    fn is(&self, now: &Self) -> bool {
+        (self.device, self.inode) == (now.device, now.inode) && (self.born.is_none() || self.born == now.born)
+    }
 }
 
 /// What holds for a sandbox that starts, and is as its owner wants it.
@@ -46,6 +88,20 @@ pub struct Noted<'a> {
     pub deciding: &'a [PathBuf],
     /// The directories that its agent may write to.
     pub shared: &'a [PathBuf],
+}
+
+impl Noted<'_> {
+    /// Looks which directories these lie in, or are: whichever of them is moved.
+    fn directories(&self) -> Vec<KnownDirectory> {
+        let end = self.end.and_then(|end| match end {
+            SearchEnd::File(path) => path.parent(),
+            SearchEnd::Repository(path) => Some(path.as_path()),
+        });
+        let deciding = self.deciding.iter().filter_map(|path| path.parent());
+        let all = end.into_iter().chain(deciding).chain(self.shared.iter().map(PathBuf::as_path));
+        let all: BTreeSet<&Path> = all.flat_map(Path::ancestors).collect();
+        all.into_iter().filter_map(KnownDirectory::at).collect()
+    }
 }
 
 impl Places {
@@ -68,17 +124,48 @@ impl Places {
     }
 
     /// Lists the directories that agents could write to, as far as they are not in others of them.
-    pub fn shared(&self) -> impl Iterator<Item = &Path> {
+    fn shared(&self) -> impl Iterator<Item = &Path> {
         self.shared.iter().map(Path::new)
     }
 
-    fn has(&self, Noted { end, deciding, shared }: Noted<'_>) -> bool {
+    /// Lists the directories that agents could write to, each by its path then, and by its path now where it lies on the way to a file that was opened by
+    /// this path.
+    pub fn shared_on_the_way(&self, path: &Path, file: &File, reader: Identity) -> io::Result<Vec<PathBuf>> {
+        let mut places = writable::places(path, reader)?;
+        let _acting = ActingAs::user(reader)?;
+        places.extend(beneath::path_of(file));
+        let is_shared = |above: &&Path| {
+            self.names_of(above).any(|name| self.shared().any(|directory| name.starts_with(directory)))
+        };
+        let moved = places.iter().flat_map(|place| place.ancestors()).filter(is_shared);
+        Ok(self.shared().chain(moved).map(Path::to_owned).collect())
+    }
+
+    /// Lists the paths that a place has and had: its own, and that by which it was known before a directory above it was moved.
+    pub fn paths_of(&self, path: &Path) -> Vec<PathBuf> {
+        let moved = path.ancestors().flat_map(|above| {
+            let below = path.strip_prefix(above).unwrap_or(Path::new(""));
+            self.names_of(above).map(|name| name.components().chain(below.components()).collect())
+        });
+        iter::once(path.to_owned()).chain(moved).collect()
+    }
+
+    /// Lists the paths at which the directory that is at this one was.
+    fn names_of(&self, directory: &Path) -> impl Iterator<Item = &Path> {
+        // Most are asked for where nothing is known.
+        let now = if self.directories.is_empty() { None } else { KnownDirectory::at(directory) };
+        let same = move |known: &&KnownDirectory| now.as_ref().is_some_and(|now| known.is(now));
+        self.directories.iter().filter(same).map(|known| known.path.as_path())
+    }
+
+    fn has(&self, Noted { end, deciding, shared }: Noted<'_>, directories: &[KnownDirectory]) -> bool {
         end.is_none_or(|end| self.contains(end))
             && deciding.iter().all(|path| self.all_files().any(|known| known == path))
             && shared.iter().all(|path| self.shared().any(|known| path.starts_with(known)))
+            && directories.iter().all(|directory| self.directories.contains(directory))
     }
 
-    fn note(&mut self, Noted { end, deciding, shared }: Noted<'_>) {
+    fn note(&mut self, Noted { end, deciding, shared }: Noted<'_>, directories: Vec<KnownDirectory>) {
         if let Some(end) = end {
             self.add(end);
         }
@@ -93,6 +180,13 @@ impl Places {
                 add(&mut self.shared, path);
             }
         }
+        if self.directories.len() >= MANY {
+            self.directories
+                .retain(|known| KnownDirectory::at(&known.path).is_some_and(|now| known.is(&now)));
+        }
+        self.directories.extend(directories);
+        self.directories.sort();
+        self.directories.dedup();
     }
 
     fn add(&mut self, place: &SearchEnd) {
@@ -131,15 +225,21 @@ impl InForce {
 
     /// Notes this for the next sandboxes.
     pub fn note(&self, noted: Noted<'_>) -> Result<(), TrustError> {
-        if self.read()?.has(noted) {
+        // Root asks with the rights of the user behind it what is there.
+        let act = || {
+            let acting = ActingAs::user(self.0.owner());
+            acting.map_err(|source| TrustError::Read { path: self.0.path().into(), source })
+        };
+        let acting = act()?;
+        let directories = noted.directories();
+        drop(acting);
+        if self.read()?.has(noted, &directories) {
             return Ok(());
         }
         let _lock = self.0.lock(Self::LOCK)?;
         let mut places = self.read()?;
-        // Root asks with the rights of the user behind it what is still there.
-        let acting = ActingAs::user(self.0.owner());
-        let acting = acting.map_err(|source| TrustError::Read { path: self.0.path().into(), source })?;
-        places.note(noted);
+        let acting = act()?;
+        places.note(noted, directories);
         drop(acting);
         let text = serde_json::to_vec_pretty(&places)
             .map_err(|source| TrustError::Damaged { name: Self::NAME, source })?;
@@ -149,8 +249,9 @@ impl InForce {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
-    use crate::host::identity::Identity;
 
     #[test]
     fn places_are_kept_and_distinguished() {
@@ -178,6 +279,42 @@ mod tests {
         }
         let places = store.read().unwrap();
         assert_eq!(places.shared().collect::<Vec<_>>(), [Path::new("/s/a"), Path::new("/s/b")]);
+    }
+
+    #[test]
+    fn a_directory_is_known_wherever_it_is_moved_and_a_copy_is_not() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(path("a/p/sub")).unwrap();
+        let store = InForce::new(StateDir::open(&path("state"), Identity::own()).unwrap());
+        let [file, task] = ["a/p/sandbox.toml", "a/p/sub/tasks"].map(path);
+        fs::write(&task, "").unwrap();
+        let noted =
+            Noted { end: Some(&SearchEnd::File(file.clone())), shared: &[path("a/p")], ..Noted::default() };
+        store.note(noted).unwrap();
+        let known = |places: &Places, at: &str| {
+            let task = path(at).join("sub/tasks");
+            let shared = places.shared_on_the_way(&task, &File::open(&task).unwrap(), Identity::own());
+            let is_shared = shared.unwrap().iter().any(|directory| task.starts_with(directory));
+            let paths = places.paths_of(&path(at).join("sandbox.toml"));
+            (is_shared, places.files().any(|known| paths.iter().any(|path| path == known)))
+        };
+        assert_eq!(known(&store.read().unwrap(), "a/p"), (true, true));
+        fs::rename(path("a/p"), path("a/p2")).unwrap();
+        fs::rename(path("a"), path("b")).unwrap();
+        fs::create_dir_all(path("copied/sub")).unwrap();
+        fs::write(path("copied/sub/tasks"), "").unwrap();
+        let places = store.read().unwrap();
+        assert_eq!(known(&places, "b/p2"), (true, true));
+        assert_eq!(known(&places, "copied"), (false, false));
+        // One that was born at another time has the number of the one that is gone.
+        let reborn = |known: &KnownDirectory| KnownDirectory { born: Some((1, 0)), ..known.clone() };
+        let directories = places.directories.iter().map(reborn).collect();
+        assert_eq!(known(&Places { directories, ..places }, "b/p2"), (false, false));
+        // What an older version has kept counts by its path.
+        let text = format!("{{\"files\":[{file:?}],\"repositories\":[],\"shared\":[{:?}]}}", path("b/p2"));
+        let old: Places = serde_json::from_str(&text).unwrap();
+        assert_eq!(known(&old, "b/p2"), (true, false));
     }
 
     #[test]

@@ -137,7 +137,7 @@ pub(crate) fn make(
         own_files::protect(&file.candidate.path, &mut plan)?;
     }
     own_files::protect_settings(context, &mut plan)?;
-    own_files::protect_known(in_force.all_files(), &mut plan);
+    own_files::protect_known(context, &in_force, &mut plan)?;
     own_git::protect(context, &mut plan);
     linked_boundaries::protect(ui, context, &mut plan);
     let config = file.map(|file| file.candidate.path);

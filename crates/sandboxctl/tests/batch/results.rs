@@ -199,6 +199,44 @@ fn a_list_that_an_agent_has_left_says_what_runs_alone() {
     }
 }
 
+/// The directory is known wherever it is, also by standard input and through a link.
+#[test]
+fn a_list_that_an_agent_has_left_says_no_more_when_its_directory_has_moved() {
+    for caller in callers("lists of earlier agents that were moved") {
+        let place = Place::new(caller);
+        place.write("workspace/top/out/sub/y", "");
+        place.write("workspace/data/x", "");
+        let task = with(script("a", "echo ran"), &json!({ "provider": "local" }));
+        place.write("workspace/from/list", &format!("{task}\n"));
+        let copy = ["sh", "-c", "cp /list/list sub/tasks.jsonl"];
+        let flags = ["-v", "./top/out:/workspace", "-v", "./from:/list:ro"];
+        let output = place.inside(&flags, &copy).output().unwrap();
+        assert!(output.status.success(), "by {caller:?}: {output:?}");
+        let actions = "mv top/out top/out2; mv top other; ln -s other/out2/sub/tasks.jsonl link; cp -r other/out2 copied";
+        let done = place.outside(&["sh", "-c", actions]).current_dir(place.workspace()).status().unwrap();
+        assert!(done.success(), "by {caller:?}");
+        let list = place.path("workspace/other/out2/sub/tasks.jsonl");
+        for (list, stdin) in [(Some(list.to_str().unwrap()), None), (Some("link"), None), (None, Some(&list))]
+        {
+            let words: Vec<_> = ["-v", "./data:/workspace"].into_iter().chain(list).collect();
+            let mut command = ours(&place, &words);
+            if let Some(list) = stdin {
+                command.stdin(std::fs::File::open(list).unwrap());
+            }
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{list:?} by {caller:?}: {output:?}");
+            assert!(
+                said.contains("out2, which an earlier sandbox could write to"),
+                "{list:?} by {caller:?}: {said}"
+            );
+        }
+        // The control, and what the documentation says of it: a copy is another directory.
+        let output = ours(&place, &["-v", "./data:/workspace", "copied/sub/tasks.jsonl"]).output().unwrap();
+        assert_eq!(line(&output, "a")["stdout"]["text"], "ran\n", "by {caller:?}: {output:?}");
+    }
+}
+
 #[test]
 fn a_list_that_an_agent_may_have_written_lets_no_task_run_longer_than_the_batch() {
     for caller in callers("timeouts in lists of agents") {

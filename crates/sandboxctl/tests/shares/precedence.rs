@@ -67,6 +67,66 @@ fn a_nearer_file_takes_the_place_of_one_that_was_in_force_only_with_its_owners_w
     }
 }
 
+/// The file was in force by another path.
+#[test]
+fn a_file_that_was_in_force_stays_so_when_its_directory_is_moved() {
+    for caller in callers("files in force that are moved") {
+        let place = Place::new(caller);
+        place.write("workspace/top/sandbox.toml", PROJECT);
+        place.write("workspace/top/.git/info/exclude", "");
+        place.write("workspace/top/app/secrets/db", "KEY=1");
+        let inside = |directory: &str, script: &str| {
+            let mut command = place.inside(&["--quiet"], &["sh", "-c", script]);
+            command.current_dir(place.workspace().join(directory)).output().unwrap()
+        };
+        let output = inside("top/app", "printf 'version = 1\\n' >/workspace/app/sandbox.toml");
+        assert!(output.status.success(), "by {caller:?}: {output:?}");
+        let act = |action: &str| {
+            let mut command = place.outside(&["sh", "-c", action]);
+            assert!(
+                command.current_dir(place.workspace()).status().unwrap().success(),
+                "{action} by {caller:?}"
+            );
+        };
+        act("mkdir other; mv top other/moved; cp -r other/moved copied");
+        let output = inside("other/moved/app", LOOK);
+        assert_eq!(output.status.code(), Some(2), "by {caller:?}: {output:?}");
+        assert!(
+            error(&output).contains("app/sandbox.toml would take the place of"),
+            "by {caller:?}: {output:?}"
+        );
+        // The control, and what the documentation says of it: a copy is another directory.
+        let output = inside("copied/app", LOOK);
+        assert_eq!(said(&output), "KEY=1", "by {caller:?}: {output:?}");
+    }
+}
+
+/// Whoever works in the directory takes the file in it, whatever the path was when that was in force.
+#[test]
+fn a_file_that_was_in_force_cannot_be_changed_when_it_is_moved_with_a_directory_above() {
+    const ATTACK: &str = "echo >>app/sandbox.toml; rm -f app/sandbox.toml; echo done";
+    for caller in callers("files in force below a directory that is moved") {
+        let place = Place::new(caller);
+        place.write("workspace/top/app/sandbox.toml", NEARER);
+        let inside = |directory: &str, script: &str| {
+            let mut command = place.inside(&["--quiet"], &["sh", "-c", script]);
+            command.current_dir(place.workspace().join(directory)).output().unwrap()
+        };
+        let in_place = || fs::read_to_string(place.path("workspace/moved/app/sandbox.toml")).ok();
+        for is_noted in [false, true] {
+            if is_noted {
+                assert!(inside("top/app", "true").status.success(), "by {caller:?}");
+            }
+            fs::rename(place.path("workspace/top"), place.path("workspace/moved")).unwrap();
+            let output = inside("moved", ATTACK);
+            assert_eq!(said(&output), "done\n", "by {caller:?}: {output:?}");
+            assert_eq!(in_place().is_some(), is_noted, "by {caller:?}: {output:?}");
+            fs::rename(place.path("workspace/moved"), place.path("workspace/top")).unwrap();
+            place.write("workspace/top/app/sandbox.toml", NEARER);
+        }
+    }
+}
+
 #[test]
 fn a_new_repository_does_not_end_the_search_below_a_file_that_was_in_force() {
     for caller in callers("repositories below a file in force") {

@@ -71,8 +71,9 @@ impl Opened<'_> {
             return Ok(Some(why));
         }
         // What an agent has left stays after its sandbox has ended.
-        let before = precedence::known(context)?.shared().map(Path::to_owned).collect();
-        Ok(match author(before)? {
+        let known = precedence::known(context)?;
+        let before = known.shared_on_the_way(&self.path, self.file, context.caller);
+        Ok(match author(before.context("cannot tell who may have written the tasks")?)? {
             Author::Agent(directory) => Some(format!(
                 "the file lies in {}, which an earlier sandbox could write to",
                 escape::path(&directory)
