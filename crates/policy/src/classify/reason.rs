@@ -107,6 +107,8 @@ pub enum Reason {
     },
     /// It has references that were not there, whose names a shell, an editor or a terminal takes for more than names.
     NamesReferences { references: usize, example: String },
+    /// It is or has a reference that leads to another one, as git itself makes none: git writes through it.
+    LeadsToReference { name: String, target: String },
     /// It names files beside it, and one of them lies elsewhere.
     NamesElsewhere { example: String },
     /// A link out of the shared directory, beneath which an index of git lists files.
@@ -192,6 +194,10 @@ impl Reason {
                 names.truncate(MAX_NAMES);
                 names.iter_mut().for_each(cut);
                 return;
+            }
+            Self::LeadsToReference { name, target } => {
+                cut(name);
+                target
             }
             Self::SetId
             | Self::NotAFile
@@ -343,6 +349,10 @@ impl fmt::Display for Reason {
                     "it has {plural} by whose name programs that show or complete it may run something, such as `{example}`"
                 )
             }
+            Self::LeadsToReference { name, target } => write!(
+                f,
+                "it has `{name}` lead to `{target}`: git makes no such reference, and what it writes to the one, it writes to the other"
+            ),
             Self::AppliesStash { commit } => {
                 f.write_str(
                     "it has git apply a stash at the next commit, merge or pull, or when a rebase ends, which writes files, protected ones included",

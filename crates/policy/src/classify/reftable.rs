@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::classify::index::hex;
-use crate::classify::repository::{self, Autostash, ObeyedReference};
+use crate::classify::repository::{self, Autostash, ObeyedReference, SymbolicReference};
 
 /// How long the beginning of a block is: its kind, and its length in three bytes.
 const BLOCK_HEADER: usize = 4;
@@ -174,8 +174,10 @@ impl Record<'_, '_> {
             Some(_) => repository::is_hostile_reference(path(self.name)),
             None => !self.name.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'_')),
         };
-        let leads_out = self.target.is_some_and(|target| !repository::is_reference_name(target));
-        (is_hostile || leads_out).then_some(ObeyedReference::Name(self.name))
+        if is_hostile {
+            return Some(ObeyedReference::Name(self.name));
+        }
+        SymbolicReference::of(self.name, self.target?).map(ObeyedReference::Symbolic)
     }
 }
 
@@ -443,15 +445,26 @@ mod tests {
         made
     }
 
+    /// Makes a record of an object.
+    fn record(prefix: u64, suffix: &str) -> Vec<u8> {
+        made_record(prefix, suffix, 1, &[7; 20])
+    }
+
     /// Makes a record that leads to a name.
-    fn record(prefix: u64, suffix: &str, target: &str) -> Vec<u8> {
+    fn symbolic(name: &str, target: &str) -> Vec<u8> {
+        let mut value = Vec::new();
+        put_number(&mut value, target.len() as u64);
+        value.extend(target.bytes());
+        made_record(0, name, 3, &value)
+    }
+
+    fn made_record(prefix: u64, suffix: &str, kind: u64, value: &[u8]) -> Vec<u8> {
         let mut made = Vec::new();
         put_number(&mut made, prefix);
-        put_number(&mut made, (suffix.len() as u64) << 3 | 3);
+        put_number(&mut made, (suffix.len() as u64) << 3 | kind);
         made.extend(suffix.bytes());
         made.push(0);
-        put_number(&mut made, target.len() as u64);
-        made.extend(target.bytes());
+        made.extend(value);
         made
     }
 
@@ -470,14 +483,15 @@ mod tests {
         let read = obeyed_references(table, |obeyed| match obeyed {
             ObeyedReference::Stash(_) => found.push("a stash".into()),
             ObeyedReference::Name(name) => found.push(String::from_utf8_lossy(name).into_owned()),
+            ObeyedReference::Symbolic(symbolic) => found.push(symbolic.known_as()),
         });
         read.ok().map(|()| found)
     }
 
     #[test]
     fn names_that_share_a_beginning_are_read_as_one() {
-        let first = record(0, "refs/heads/a$", "refs/heads/main");
-        let records = [first, record(13, "(x)", "refs/heads/main")].concat();
+        let first = record(0, "refs/heads/a$");
+        let records = [first, record(13, "(x)")].concat();
         let made = table(0, &block(b'r', 0, &records, &[HEADER + BLOCK_HEADER]), 0);
         assert_eq!(obeyed(&made), Some(vec!["refs/heads/a$(x)".into()]));
         let without = without_obeyed_references(&made, &[]).unwrap();
@@ -492,7 +506,7 @@ mod tests {
         let name =
             |number: usize| format!("refs/heads/{number:06}{}", if number % 50 == 7 { "$(x)" } else { "" });
         let names: Vec<String> = (0..5 * FULL_BLOCK / 32).map(name).collect();
-        let records: Vec<u8> = names.iter().flat_map(|name| record(0, name, "refs/heads/main")).collect();
+        let records: Vec<u8> = names.iter().flat_map(|name| record(0, name)).collect();
         let made = table(0, &block(b'r', 0, &records, &[HEADER + BLOCK_HEADER]), 0);
         let without = without_obeyed_references(&made, &[names[57].clone()]).unwrap();
         let mut left = Vec::new();
@@ -506,27 +520,35 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_to_no_reference_and_a_stash_are_obeyed() {
+    fn what_leads_where_git_leads_nothing_and_a_stash_are_obeyed() {
         for (name, target, is_obeyed) in [
             ("HEAD", "refs/heads/main", false),
             ("HEAD", "refs/heads/$(x)", true),
             ("HEAD", "--upload-pack=x", true),
             ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", false),
             ("refs/remotes/origin/HEAD", "../../x", true),
+            ("refs/stash", "refs/heads/main", true),
             ("MERGE_AUTOSTASH", "refs/heads/main", true),
             ("../x", "refs/heads/main", true),
         ] {
-            let made = table(0, &block(b'r', 0, &record(0, name, target), &[HEADER + BLOCK_HEADER]), 0);
+            let made = table(0, &block(b'r', 0, &symbolic(name, target), &[HEADER + BLOCK_HEADER]), 0);
             assert_eq!(obeyed(&made).map(|found| !found.is_empty()), Some(is_obeyed), "{name} {target}");
             let without = without_obeyed_references(&made, &[]).unwrap();
             assert_eq!(obeyed(&without), Some(Vec::new()), "{name} {target}");
+        }
+        let alias = symbolic("refs/heads/alias", "refs/heads/main");
+        let made = table(0, &block(b'r', 0, &alias, &[HEADER + BLOCK_HEADER]), 0);
+        for (known, left) in [("refs/heads/main", 1), ("refs/heads/other", 0)] {
+            let known = [format!("refs/heads/alias {known}")];
+            let without = without_obeyed_references(&made, &known).unwrap();
+            assert_eq!(obeyed(&without), Some(known[..left].to_vec()));
         }
     }
 
     #[test]
     fn what_ways_through_a_table_could_find_differently_is_malformed() {
         let begin = HEADER + BLOCK_HEADER;
-        let one = record(0, "refs/heads/b", "refs/heads/main");
+        let one = record(0, "refs/heads/b");
         let whole = block(b'r', 0, &one, &[begin]);
         let second = HEADER + whole.len();
         // An index has the last name of each block, and where the block is.
@@ -536,15 +558,14 @@ mod tests {
         };
         let indexed = |to| table(0, &[whole.clone(), index(to)].concat(), second as u64);
         assert_eq!(obeyed(&indexed(0)), Some(Vec::new()));
-        let unsorted = [one.clone(), record(0, "refs/heads/a", "refs/heads/main")].concat();
-        let second_block =
-            block(b'r', second, &record(0, "refs/heads/a", "refs/heads/main"), &[BLOCK_HEADER]);
+        let unsorted = [one.clone(), record(0, "refs/heads/a")].concat();
+        let second_block = block(b'r', second, &record(0, "refs/heads/a"), &[BLOCK_HEADER]);
         let empty = block(b'r', second, &[], &[]);
         let at = second + empty.len();
-        let third_block = block(b'r', at, &record(0, "refs/heads/a", "refs/heads/main"), &[BLOCK_HEADER]);
+        let third_block = block(b'r', at, &record(0, "refs/heads/a"), &[BLOCK_HEADER]);
         for (made, case) in [
             (table(0, &block(b'r', 0, &one, &[begin + 5]), 0), "a name begins in the middle of a record"),
-            (table(0, &block(b'r', 0, &record(1, "x", "refs/heads/main"), &[begin]), 0), "no name before"),
+            (table(0, &block(b'r', 0, &record(1, "x"), &[begin]), 0), "no name before"),
             (table(0, &block(b'r', 0, &unsorted, &[begin]), 0), "names in no order"),
             (table(0, &[whole.clone(), second_block].concat(), 0), "blocks in no order"),
             (table(0, &[whole.clone(), empty, third_block].concat(), 0), "an empty block in between"),
@@ -562,15 +583,15 @@ mod tests {
 
     #[test]
     fn names_that_grow_without_end_are_not_followed() {
-        let long = record(0, &format!("refs/heads/{}", "a".repeat(4000)), "refs/heads/main");
+        let long = record(0, &format!("refs/heads/{}", "a".repeat(4000)));
         let mut records = long.clone();
         for number in 0..4000_u64 {
             let suffix = format!("{number:04}");
-            records.extend(record(4011, &suffix, "x"));
+            records.extend(record(4011, &suffix));
         }
         let made = table(0, &block(b'r', 0, &records, &[HEADER + BLOCK_HEADER]), 0);
         assert_eq!(obeyed(&made), None);
-        let longer = record(0, &format!("refs/heads/{}", "a".repeat(MAX_NAME)), "refs/heads/main");
+        let longer = record(0, &format!("refs/heads/{}", "a".repeat(MAX_NAME)));
         assert_eq!(obeyed(&table(0, &block(b'r', 0, &longer, &[HEADER + BLOCK_HEADER]), 0)), None);
     }
 

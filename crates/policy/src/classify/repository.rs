@@ -110,6 +110,7 @@ pub fn obeyed_reference(line: &[u8]) -> Option<ObeyedReference<'_>> {
 pub enum ObeyedReference<'a> {
     Stash(Autostash),
     Name(&'a [u8]),
+    Symbolic(SymbolicReference),
 }
 
 impl ObeyedReference<'_> {
@@ -118,6 +119,7 @@ impl ObeyedReference<'_> {
         match self {
             Self::Stash(stash) => stash.is_among(known),
             Self::Name(name) => known.iter().any(|known| *known == String::from_utf8_lossy(name)),
+            Self::Symbolic(symbolic) => known.contains(&symbolic.known_as()),
         }
     }
 }
@@ -189,6 +191,46 @@ pub(super) fn is_expanded(name: &[u8]) -> bool {
         // Of Kakoune.
         || name.windows(4).any(|four| four == b"%sh{")
         || String::from_utf8_lossy(name).contains(char::is_control)
+}
+
+/// A reference that leads to another one as git itself makes none: what it writes to the one, it writes to the other.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SymbolicReference {
+    pub name: String,
+    pub target: String,
+}
+
+impl SymbolicReference {
+    /// Returns one by its name and the name that it leads to; `None` if git makes such ones: `HEAD` leads to a branch, that of a remote to a
+    /// reference of this remote, and `git notes merge` notes where it writes to.
+    ///
+    /// Jujutsu has `HEAD` lead to a name of its own where no commit is checked out, and repo has names of its own lead to what it has fetched.
+    pub fn of(name: &[u8], target: &[u8]) -> Option<Self> {
+        let leads_to = |kind: &[u8]| target.starts_with(kind) && is_reference_name(target);
+        let is_gits_own = match name {
+            b"HEAD" => leads_to(b"refs/heads/") || target == b"refs/jj/root",
+            b"NOTES_MERGE_REF" => leads_to(b"refs/notes/"),
+            _ if name.starts_with(b"refs/remotes/m/") || name.starts_with(b"refs/worktree/m/") => {
+                leads_to(b"refs/remotes/") || leads_to(b"refs/tags/")
+            }
+            _ => name.strip_suffix(b"HEAD").is_some_and(|remote| {
+                let is_one = remote.strip_prefix(b"refs/remotes/").is_some_and(|name| name.ends_with(b"/"));
+                is_one && leads_to(remote)
+            }),
+        };
+        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        (!is_gits_own).then(|| Self { name: text(name), target: text(target) })
+    }
+
+    /// Returns one by its name and the content of its file.
+    pub fn of_file(name: &[u8], content: &[u8]) -> Option<Self> {
+        Self::of(name, until_nul(content).strip_prefix(b"ref:")?.trim_ascii())
+    }
+
+    /// Returns what it is known by later: no reference has such a name.
+    pub fn known_as(&self) -> String {
+        format!("{} {}", self.name, self.target)
+    }
 }
 
 /// Returns what a reference leads to that leads to another one, where that is none: git never writes such a one, and writes through it to
@@ -405,6 +447,42 @@ mod tests {
             ("\n\t-f\n", "-f"),
         ] {
             assert_eq!(leads_out(outside.as_bytes()), Some(Path::new(target)), "{outside}");
+        }
+    }
+
+    #[test]
+    fn git_itself_has_few_references_lead_to_others() {
+        for (name, target) in [
+            ("HEAD", "refs/heads/main"),
+            ("HEAD", "refs/heads/.invalid"),
+            ("HEAD", "refs/jj/root"),
+            ("refs/remotes/origin/HEAD", "refs/remotes/origin/feature/x"),
+            ("refs/remotes/a/b/HEAD", "refs/remotes/a/b/main"),
+            ("NOTES_MERGE_REF", "refs/notes/commits"),
+            ("refs/remotes/m/main", "refs/remotes/goog/main"),
+            ("refs/worktree/m/main", "refs/tags/v1"),
+        ] {
+            assert_eq!(SymbolicReference::of(name.as_bytes(), target.as_bytes()), None, "{name} {target}");
+        }
+        for (name, target) in [
+            ("HEAD", "refs/remotes/origin/main"),
+            ("HEAD", "refs/heads/$(x)"),
+            ("ORIG_HEAD", "refs/heads/main"),
+            ("NOTES_MERGE_REF", "refs/heads/main"),
+            ("refs/heads/HEAD", "refs/heads/main"),
+            ("refs/remotes/HEAD", "refs/remotes/origin/main"),
+            ("refs/remotes/origin/HEAD", "refs/heads/main"),
+            ("refs/remotes/origin/HEAD", "refs/remotes/origin2/main"),
+            ("refs/remotes/origin/HEAD", "refs/remotes/origin/../../heads/main"),
+            ("refs/remotes/origin/OTHER_HEAD", "refs/remotes/origin/main"),
+            ("refs/remotes/origin/main", "refs/remotes/origin/other"),
+            ("refs/remotes/m/main", "refs/heads/main"),
+            ("refs/stash", "refs/heads/main"),
+            ("refs/tags/v1", "refs/tags/v2"),
+        ] {
+            let content = format!("ref: {target}\n\0x");
+            let found = SymbolicReference::of_file(name.as_bytes(), content.as_bytes());
+            assert_eq!(found.unwrap().known_as(), format!("{name} {target}"));
         }
     }
 }

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use policy::classify::repository::SymbolicReference;
 use policy::classify::{BesideKind, Reason, repository};
 use policy::plan::FileId;
 use policy::protect::table::NamePattern;
@@ -609,7 +610,12 @@ impl Baseline {
         let of_git = self.entries.iter().filter_map(|entry| entry.path.strip_prefix(git).ok());
         let loose = of_git.filter(|path| repository::is_hostile_reference(path));
         let loose = loose.map(|path| path.to_string_lossy().into_owned());
-        index::known_references(&self.indexes, git).into_iter().chain(loose).collect()
+        let links = self.entries.iter().filter_map(|entry| {
+            let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+            let (name, target) = (entry.path.strip_prefix(git).ok()?, entry.target.as_deref()?);
+            Some(SymbolicReference::of(&bytes(name), &bytes(target))?.known_as())
+        });
+        index::known_references(&self.indexes, git).into_iter().chain(loose).chain(links).collect()
     }
 
     /// Returns whether this is a reference that was there at the start, in a file of many.

@@ -152,8 +152,10 @@ fn other_references(
     finding: &Finding,
     start: Option<&Baseline>,
 ) -> Result<Option<Content>, QuarantineError> {
-    let is_of_references =
-        matches!(finding.reason, Reason::NamesReferences { .. } | Reason::AppliesStash { .. });
+    let is_of_references = matches!(
+        finding.reason,
+        Reason::NamesReferences { .. } | Reason::AppliesStash { .. } | Reason::LeadsToReference { .. }
+    );
     let is_table = index::is_reftable(&finding.path);
     if !is_of_references || !is_table && !finding.path.ends_with("packed-refs") {
         return Ok(None);

@@ -158,7 +158,7 @@ fn references_that_git_writes_and_messages_are_no_news() {
     let baseline = boundary.baseline();
     let host = &boundary.host;
     git(host, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
-    git(host, &["symbolic-ref", "refs/heads/other", "refs/heads/main"]);
+    git(host, &["symbolic-ref", "NOTES_MERGE_REF", "refs/notes/commits"]);
     git(host, &["commit", "-q", "--allow-empty", "-m", "ref: a message, and no reference"]);
     git(host, &["notes", "add", "-m", "ref: x"]);
     git(host, &["tag", "-a", "-m", "ref: y", "v1"]);

@@ -189,6 +189,114 @@ fn a_stash_of_the_users_own_stays_in_whatever_table_git_puts_it() {
     assert_eq!(boundary.compare(&baseline), []);
 }
 
+fn sh(boundary: &Boundary, script: &str) {
+    let output = Command::new("sh").args(["-ec", script]).current_dir(&boundary.host).output().unwrap();
+    assert!(output.status.success(), "{script}: {output:?}");
+}
+
+/// How references are stored.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Store {
+    Files,
+    Links,
+    Tables,
+}
+
+impl Store {
+    /// Makes a repository in which the branch `release` is behind `main`.
+    fn repository(self) -> Boundary {
+        let boundary = if self == Self::Tables { in_tables("sha1") } else { committed().0 };
+        sh(
+            &boundary,
+            "git branch release; git branch -f old; git commit -q --allow-empty -m more; git worktree add -q tree",
+        );
+        boundary
+    }
+
+    fn makes(self, reference: &str, target: &str) -> String {
+        let links = if self == Self::Links { "-c core.preferSymlinkRefs=true" } else { "" };
+        format!("git {links} symbolic-ref {reference} {target}")
+    }
+}
+
+#[test]
+fn a_reference_that_leads_to_a_branch_is_quarantined_where_git_makes_none() {
+    let release = |boundary: &Boundary| git(&boundary.host, &["rev-parse", "-q", "--verify", "release"]);
+    let mut met = 0;
+    for (place, reference, command) in [
+        (".", "ORIG_HEAD", "git reset -q --hard main"),
+        ("tree", "ORIG_HEAD", "git reset -q --hard main"),
+        (".", "REBASE_HEAD", "git update-ref REBASE_HEAD main"),
+        (".", "refs/stash", "echo 2 >file; git stash -q"),
+        (".", "refs/tags/v", "git tag -f v main"),
+        (".", "refs/heads/alias", "git branch -f alias main"),
+        (".", "refs/notes/commits", "git notes add -m x"),
+        (".", "refs/remotes/origin/main", "git fetch -q . +main:refs/remotes/origin/main"),
+        (".", "refs/remotes/origin/HEAD", "git update-ref -d refs/remotes/origin/HEAD"),
+        ("tree", "refs/bisect/bad", "git update-ref refs/bisect/bad main"),
+        ("tree", "refs/rewritten/onto", "git update-ref refs/rewritten/onto main"),
+    ] {
+        for store in [Store::Files, Store::Links, Store::Tables] {
+            let case = format!("{place} {reference} {store:?}");
+            // Of a link of any other name, git does not read the text.
+            if store == Store::Links && !reference.starts_with("refs/") {
+                continue;
+            }
+            let attack = format!("cd {place}; {}", store.makes(reference, "refs/heads/release"));
+            let later = format!("cd {place}; {command}");
+            let boundary = store.repository();
+            let before = release(&boundary);
+            sh(&boundary, &attack);
+            sh(&boundary, &later);
+            assert_ne!(release(&boundary), before, "the control: {case}");
+
+            let boundary = store.repository();
+            let baseline = boundary.baseline();
+            sh(&boundary, &attack);
+            let found = move_all(&boundary, &baseline);
+            assert_eq!(found.len(), 1, "{case}: {found:?}");
+            let (name, target) = (reference.to_owned(), "refs/heads/release".to_owned());
+            let reason = if store == Store::Links {
+                Reason::NotAFile
+            } else {
+                Reason::LeadsToReference { name, target }
+            };
+            assert_eq!((&found[0].reason, found[0].restored), (&reason, store == Store::Tables), "{case}");
+            let before = release(&boundary);
+            let _ = Command::new("sh").args(["-c", &later]).current_dir(&boundary.host).output();
+            assert_eq!(release(&boundary), before, "{case}");
+            assert_eq!(git(&boundary.host, &["rev-parse", "old"]), before, "{case}");
+            met += 1;
+        }
+    }
+    assert!(met > 25, "{met}");
+}
+
+#[test]
+fn a_reference_that_led_to_a_branch_at_the_start_stays_until_it_leads_to_another_one() {
+    for store in [Store::Files, Store::Links, Store::Tables] {
+        let boundary = store.repository();
+        sh(&boundary, &store.makes("refs/heads/alias", "refs/heads/main"));
+        let baseline = boundary.baseline();
+        for work in [
+            "git checkout -q alias; git commit -q --allow-empty -m alias; git checkout -q main",
+            "git pack-refs --all",
+            "git symbolic-ref refs/heads/alias refs/heads/main",
+            "git refs migrate --ref-format=reftable || git pack-refs --all",
+        ] {
+            sh(&boundary, work);
+            assert_eq!(boundary.compare(&baseline), [], "{store:?} {work}");
+        }
+        sh(&boundary, "git symbolic-ref refs/heads/alias refs/heads/release");
+        let found = boundary.compare(&baseline);
+        let is_said = |one: &Finding| matches!(&one.reason, Reason::LeadsToReference { target, .. } if target == "refs/heads/release");
+        assert!(found.iter().any(is_said), "{store:?}: {found:?}");
+        sh(&boundary, "git branch -D -q alias; git pack-refs --all");
+        let found = boundary.compare(&baseline);
+        assert_eq!(found, [], "the control: {store:?}");
+    }
+}
+
 #[test]
 fn a_table_that_git_reads_in_two_ways_is_quarantined() {
     let boundary = in_tables("sha1");

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::{LINK, ObjectFormat, Paths, SUBMODULE_CONTENT};
-use policy::classify::repository::Autostash;
+use policy::classify::repository::{Autostash, SymbolicReference};
 use policy::classify::{FileFormat, Reason, layout};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -108,8 +108,10 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
                 paths.hidden.iter().chain(&paths.written).map(|path| text(path)).collect()
             }
             ListContent::Lines(lines) => lines.clone(),
-            ListContent::References { names, stash } => {
-                names.iter().cloned().chain(stash.as_ref().and_then(Autostash::known_as)).collect()
+            ListContent::References { names, stash, symbolic } => {
+                let symbolic = symbolic.iter().map(SymbolicReference::known_as);
+                let stash = stash.as_ref().and_then(Autostash::known_as);
+                names.iter().cloned().chain(stash).chain(symbolic).collect()
             }
             ListContent::Stash(stash) => stash.known_as().into_iter().collect(),
             ListContent::Names { .. } | ListContent::TooMany | ListContent::Malformed => Vec::new(),
@@ -158,12 +160,13 @@ pub(crate) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
     mounts.path_lists.iter().map(remember).collect()
 }
 
-/// Lists the references in files of many that were obeyed at the start, of a directory of git's data. Git moves them from one file to
-/// another, and puts tables together.
+/// Lists the references that were obeyed at the start, of a directory of git's data: those in files of many, and those that led to others. Git
+/// moves them from one file to another, and puts tables together.
 pub(crate) fn known_references(start: &[Index], git: &Path) -> Vec<String> {
     let is_of = |index: &&Index| {
         index.path.strip_prefix(git).is_ok_and(|path| {
-            layout::is_reftable(path) || ["packed-refs", "MERGE_AUTOSTASH"].map(Path::new).contains(&path)
+            let is_of_many = layout::is_reftable(path) || path == Path::new("packed-refs");
+            is_of_many || layout::is_reference(path)
         })
     };
     start.iter().filter(is_of).flat_map(|index| index.hidden.iter().cloned()).collect()
@@ -274,14 +277,18 @@ pub(crate) fn added_entries(
                 found(Reason::AppliesStash { commit: stash.commit.clone() }, is_new);
             }
             ListContent::Stash(_) => {}
-            ListContent::References { names, stash } => {
+            ListContent::References { names, stash, symbolic } => {
                 let known = (start.references)(&list.git);
                 let added = added(&known, names.iter().cloned());
+                let symbolic = symbolic.iter().find(|one| !known.contains(&one.known_as()));
                 if let Some(stash) = stash.as_ref().filter(|stash| !stash.is_among(&known)) {
                     let commit = stash.commit.clone();
                     found(Reason::AppliesStash { commit }, FindingOrigin::Created);
                 } else if let Some((references, example)) = added {
                     found(Reason::NamesReferences { references, example }, FindingOrigin::Created);
+                } else if let Some(SymbolicReference { name, target }) = symbolic.filter(|_| !is_untouched) {
+                    let (name, target) = (name.clone(), target.clone());
+                    found(Reason::LeadsToReference { name, target }, FindingOrigin::Created);
                 }
             }
             ListContent::Names { elsewhere } => {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use policy::classify::file_lists::{self, PackNames};
 use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, StagedKind};
 use policy::classify::reftable::{self, MalformedTable};
-use policy::classify::repository::{Autostash, ObeyedReference};
+use policy::classify::repository::{Autostash, ObeyedReference, SymbolicReference};
 use policy::classify::{MAX_CONTENT, has_sparse_checkout, layout, repository};
 use policy::text::json_bytes;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
@@ -133,12 +133,14 @@ pub enum ListContent {
     /// These lines, without those that say nothing.
     Lines(Vec<String>),
     Stash(Autostash),
-    /// References of which git or programs do more than with any other, in a file of many.
+    /// References that git or programs do more with than with any other: those in a file of many, or one that leads to another.
     References {
         /// The stash among them that git applies by itself.
         stash: Option<Autostash>,
         /// Those of which the name alone is, up to a bound.
         names: Vec<String>,
+        /// Those that lead to others, up to the same bound.
+        symbolic: Vec<SymbolicReference>,
     },
     /// It is too large to be read.
     TooMany,
@@ -197,8 +199,14 @@ impl PathList {
                     None if content.len() as u64 == MAX_REFERENCE_LENGTH && is_space(&content) => {
                         ListContent::Malformed
                     }
+                    None => {
+                        let mut found = ObeyedReferences::default();
+                        let symbolic = SymbolicReference::of_file(in_git.as_os_str().as_bytes(), &content)?;
+                        found.add(ObeyedReference::Symbolic(symbolic));
+                        found.listed()?
+                    }
                     leads => {
-                        let outside = Some(leads?.to_path_buf());
+                        let outside = leads.map(Path::to_path_buf);
                         ListContent::Paths(Paths { outside, ..Paths::default() })
                     }
                 }
@@ -572,6 +580,7 @@ fn in_table(content: &[u8]) -> Option<ListContent> {
 struct ObeyedReferences {
     stash: Option<Autostash>,
     names: Vec<String>,
+    symbolic: Vec<SymbolicReference>,
 }
 
 impl ObeyedReferences {
@@ -581,13 +590,17 @@ impl ObeyedReferences {
             ObeyedReference::Name(name) if self.names.len() < MAX_HIDDEN => {
                 self.names.push(String::from_utf8_lossy(name).into_owned());
             }
-            ObeyedReference::Name(_) => {}
+            ObeyedReference::Symbolic(symbolic) if self.symbolic.len() < MAX_HIDDEN => {
+                self.symbolic.push(symbolic);
+            }
+            ObeyedReference::Name(_) | ObeyedReference::Symbolic(_) => {}
         }
     }
 
     fn listed(self) -> Option<ListContent> {
-        let Self { stash, names } = self;
-        (stash.is_some() || !names.is_empty()).then_some(ListContent::References { stash, names })
+        let Self { stash, names, symbolic } = self;
+        let is_any = stash.is_some() || !names.is_empty() || !symbolic.is_empty();
+        is_any.then_some(ListContent::References { stash, names, symbolic })
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use policy::classify::MAX_CONTENT;
 use policy::classify::index::ObjectFormat;
 use policy::classify::layout;
-use policy::classify::repository::{self, MAX_POINTER_LENGTH};
+use policy::classify::repository::{self, MAX_POINTER_LENGTH, SymbolicReference};
 use policy::protect::QUARANTINE;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -345,8 +345,9 @@ pub(super) fn is_sign(name: &OsStr) -> bool {
 /// a name, and follows no such link.
 fn is_reference(root: &OwnedFd, path: &Path) -> bool {
     let in_place = path == Path::new("HEAD") || path.starts_with("refs");
-    let is_name = |target: PathBuf| repository::is_reference_name(target.as_os_str().as_bytes());
-    in_place && beneath::read_link(root, path).is_ok_and(is_name)
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    let is_gits_own = |target: PathBuf| SymbolicReference::of(&bytes(path), &bytes(&target)).is_none();
+    in_place && beneath::read_link(root, path).is_ok_and(is_gits_own)
 }
 
 /// Returns whether a file among what else is data names other files beside it.
