@@ -103,7 +103,8 @@ pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
         "apply-opt" => classify_applied(content),
         "head-name" if content.trim_ascii() == b"detached HEAD" => None,
         "onto_name" if !content.starts_with(b"-") => classify_plain(name, content),
-        "head-name" | "refs-to-delete" | "update-refs" => classify_references(name, content),
+        "head-name" | "update-refs" => classify_references(name, content, b"refs/heads/"),
+        "refs-to-delete" => classify_references(name, content, b"refs/rewritten/"),
         _ => Some(setting(name)),
     }
 }
@@ -145,10 +146,10 @@ fn classify_plain(name: &str, content: &[u8]) -> Option<Reason> {
     content.iter().any(is_expanded).then(|| setting(name))
 }
 
-/// Classifies names of references, and numbers of commits between: git writes to these references.
-fn classify_references(name: &str, content: &[u8]) -> Option<Reason> {
-    let is_known =
-        |line: &[u8]| line.iter().all(u8::is_ascii_hexdigit) || repository::is_reference_name(line);
+/// Classifies names of references of a kind, and numbers of commits between: git writes to these references, or deletes them.
+fn classify_references(name: &str, content: &[u8], kind: &[u8]) -> Option<Reason> {
+    let is_name = |line: &[u8]| line.starts_with(kind) && repository::is_reference_name(line);
+    let is_known = |line: &[u8]| line.iter().all(u8::is_ascii_hexdigit) || is_name(line);
     let is_whole = content.split(|byte| *byte == b'\n').all(is_known);
     if is_whole { classify_plain(name, content) } else { Some(setting(name)) }
 }
@@ -323,6 +324,9 @@ mod tests {
             ("head-name", "--output=x"),
             ("head-name", "modules/lib/commondir\n"),
             ("onto_name", "--output=x\n"),
+            ("head-name", "refs/tags/v1\n"),
+            ("refs-to-delete", "refs/rewritten/onto\nrefs/heads/main\n"),
+            ("update-refs", "refs/remotes/origin/main\n0494aea\n0494aea\n"),
             ("update-refs", "modules/lib/commondir\n0494aea\n0494aea\n"),
             ("update-refs", "refs/heads/../../modules/x\n0494aea\n0494aea\n"),
             ("keep", "-k"),
