@@ -13,9 +13,10 @@ const FILES: &[&str] = &[
     ".DS_Store", "Thumbs.db", "addp-hunk-edit.diff", "commondir", "config", "config.worktree", "description",
     "desktop.ini", "fsmonitor--daemon.ipc", "gc.log", "gc.pid", "git-daemon-export-ok", "gitdir",
     "gitk.cache", "index", "locked", "packed-refs", "packed-refs.new", "shallow",
-    // Of git-machete, GitHub CLI's and Graphite's, opencode's and Sourcetree's: lists of branches, and numbers. That of opencode is classified.
+    // Of git-machete, GitHub CLI's and Graphite's, opencode's and Sourcetree's: lists of branches, and numbers. What of it is obeyed is
+    // classified, by its row in the table of protected paths.
     ".graphite_cache_persist", ".graphite_metadata.db", ".graphite_pr_info", ".graphite_repo_config",
-    "machete", "opencode", "sourcetreeconfig", "sourcetreeconfig.json",
+    ".gtlocalprinfo", "machete", "opencode", "sourcetreeconfig", "sourcetreeconfig.json",
 ];
 
 /// How names of files begin of which git makes many, and of files that it makes for a moment.
@@ -30,7 +31,7 @@ const DIRECTORIES: &[&str] = &[
     "modules", "objects", "rebase-apply", "rebase-merge", "refs", "reftable", "remotes", "rr-cache",
     "sequencer", "svn", "worktrees",
     // Of tools. What of it is a configuration has a row in the table of protected paths.
-    "ai", "annex", "arc", "beads-worktrees", "branchless", "entire-sessions", "filter-repo", "git-bug",
+    ".gt", "ai", "annex", "arc", "beads-worktrees", "branchless", "entire-sessions", "filter-repo", "git-bug",
     "git-crypt", "gitbutler", "gk", "glab-cli", "lfs", "magit", "patches", "sl", "smartgit", "wt", "wt-logs",
     // Our own, where the repository of a linked work tree is shared.
     QUARANTINE,
@@ -192,11 +193,13 @@ mod tests {
             "objects/pack/tmp_pack_Ab3dE9",
             "refs/heads/lazygit.yml",
             "logs/refs/heads/config",
+            ".graphite_repo_config",
+            ".gtlocalprinfo",
         ] {
             assert!(is_known_file(Path::new(path)), "{path}");
         }
         for path in [
-            "objects", "objects/ab", "objects/bundles", "objects/info/commit-graphs",
+            ".gt", "objects", "objects/ab", "objects/bundles", "objects/info/commit-graphs",
             "objects/tmp_objdir-incoming-x", "refs/a/b",
         ] {
             assert!(is_known_directory(Path::new(path)), "{path}");

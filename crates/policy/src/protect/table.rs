@@ -21,6 +21,7 @@ pub mod content;
 mod editors;
 mod git;
 pub(crate) mod harmless;
+mod home;
 mod known;
 mod linters;
 mod python;
@@ -80,6 +81,7 @@ pub const GROUPS: &[RowGroup] = &[
     RowGroup { title: "Tools for building and versions", rows: builds::ROWS },
     RowGroup { title: "Ansible", rows: ansible::ROWS },
     RowGroup { title: "Clients of services, and containers", rows: services::ROWS },
+    RowGroup { title: "Terminals, desktops and clients of a home directory", rows: home::ROWS },
     RowGroup { title: "Writable: these run when you run them", rows: writable::ROWS },
 ];
 

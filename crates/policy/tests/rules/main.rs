@@ -5,6 +5,7 @@ mod dotenv;
 mod dotenv_lines;
 mod env;
 mod examples;
+mod examples_of_home;
 mod examples_of_linters;
 mod examples_of_services;
 mod examples_of_tools;

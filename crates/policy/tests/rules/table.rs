@@ -407,7 +407,7 @@ fn names_that_ordinary_tools_make_at_the_root_are_known_and_no_others() {
         assert!(is_known(Path::new(&name.to_uppercase())), "{name} in capitals");
     }
     for name in ".foorc .foo.toml .foo .vs .projects .nrepl.edn .graphqlrc.ts .pre-commit .envrcs .config/foo.toml .htaccess \
-                 .php-cs-fixer.dist.php .mypy.ini .ansible-lint.toml .checkov.json .local .docker .sops.yaml .ignored .keeper"
+                 .php-cs-fixer.dist.php .mypy.ini .ansible-lint.toml .checkov.json .local .sops.yaml .ignored .keeper"
         .split_whitespace()
     {
         assert!(!is_known(Path::new(name)), "{name}");

@@ -59,6 +59,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "git-config(1)", BY_PLACE),
     read_only(&[".git/config.worktree"], "git", "the same, for one worktree", "git-worktree(1)", BY_PLACE),
     read_only(&[".git/crypt"], "git, by transcrypt", "runs the filter in it", "transcrypt, README", RUN),
+    read_only(&[".git/git-crypt"], "git, by git-crypt", "encrypts with the keys in it, which somebody else may know",
+        "git-crypt, \"Using git-crypt\"; commands.cpp, get_internal_keys_path", RUN),
     read_only(&[".git/gitweb"], "git instaweb",
         "runs the scripts in it, and loads the configuration of the server",
         "git-instaweb(1), gitweb.conf(5)", &[("pid", ContentRule::Harmless), ("*", ContentRule::Run)]),
@@ -67,6 +69,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
     classified(&[".git/opencode"], "opencode",
         "keeps its snapshots, of all files, in a directory by this name; it stays writable, and is quarantined if it is no number of a \
          commit", "opencode, packages/opencode/src/project and snapshot", &[("", ContentRule::ObjectId(&["global"]))]),
+    classified(&[".git/.graphite_repo_config"], "gt of Graphite",
+        "fetches from, pushes to and asks about the remote, branches and repository that it names; its commands write it, so it stays \
+         writable, and is quarantined if one is no plain name", "Graphite CLI, `gt init` and `gt config`",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::GRAPHITE))]),
     read_only(&[".git/glab-cli/config.yml"], "glab", "runs the editor, pager and browser that it names",
         "glab, \"Configuration\"", RUN),
     read_only(&[".git/hooks"], "git", "runs them at commits, checkouts, merges and pushes", HOOKS, BY_PLACE),

@@ -13,6 +13,8 @@ const SQITCH_EFFECT: &str = "runs the clients of databases, the pager and the ed
 const DBT_EFFECT: &str =
     "says where it sends passwords, and which Python adapters load; it comes before that of `~/.dbt`";
 
+const VOILA: &str = "Voilà, voila/app.py, `config_file_paths`";
+
 const DATABASE: &str = "sends passwords to the address that it names, and loads drivers from where it says";
 
 const CLICKHOUSE: &str = "ClickHouse, \"Command-line client\", configuration files";
@@ -42,6 +44,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".comet.config"], "comet_ml", "sends its key and what is recorded to the server that it names",
         "Comet, \"Configure the SDK\"; comet_ml/config/config_class.py",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::COMET))]),
+    read_only(&["voila.py"], "Voilà", "runs it when it is started in this directory", VOILA, RUN),
+    read_only(&["voila.json"], "Voilà", "loads what it names when it is started in this directory", VOILA,
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::VOILA))]),
     // Databases.
     read_only(&["sqitch.conf"], "sqitch", SQITCH_EFFECT, "sqitch-config(1)", RUN),
     read_only(&["profiles.yml"], "dbt", DBT_EFFECT, "dbt, \"About profiles.yml\"; dbt-duckdb, README, \"Writing your own plugins\"", RUN),

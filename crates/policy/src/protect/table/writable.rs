@@ -14,11 +14,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
          `devEngines` or `packageManager` may be a path in the project (`path:`)"),
     writable(&["Makefile"], "make, and bash and fish when they complete a target (TAB)",
         "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`, `Vagrantfile`, `Doxyfile` (filters), `atmos.yaml` \
-         (`!exec`), `cliff.toml` for git-cliff, and a `*.Rproj` when RStudio builds the project"),
+         (`!exec`), `cliff.toml` for git-cliff, `.symfony.local.yaml` (`workers`), and a `*.Rproj` when RStudio builds the project. Makefile \
+         Tools of VS Code runs `make --dry-run` when a folder is opened, and Flymake of Emacs `make check-syntax` when a file is"),
     writable(&["composer.json"], "composer, at every command, `show` and `validate` included",
         "the plugins that it allows and that lie in `vendor`"),
     writable(&["turbo.json"], "turbo",
-        "commands, when they are run; and `remoteCache` says to which server its token goes"),
+        "commands, when they are run; and `remoteCache` says to which server its token goes; so does `.moon` of moon"),
     writable(&["build.rs"], "cargo",
         "at each build, and when rust-analyzer opens the project; so does what is built into `target`, such \
          as procedural macros"),
@@ -65,7 +66,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(&["analysis_options.yaml"], "the analysis server of Dart, in editors when the project is opened",
         "plugins that it names"),
     writable(&["*.csproj"], "dotnet, and editors that open the project",
-        "all of it; so do `*.sln`, `Directory.Build.props`, `Directory.Build.targets`, `nuget.config`"),
+        "all of it; so do `*.sln`, `Directory.Build.props`, `Directory.Build.targets`, `Directory.Build.rsp`, `nuget.config`"),
     writable(&["project.clj"], "lein, and clojure-lsp when a file is opened",
         "all of it; so do `profiles.clj`, `deps.edn`, `dune`, `_CoqProject`, `dub.json`, `dub.sdl`, `dub.settings.json`, `Project.toml` \
          (of Julia), `lakefile.lean` and `config.nims` for the tools of their languages, and what is built into `.stack-work`, `dist-newstyle`, `.lake` and, by clj, `.cpcache`"),
@@ -82,7 +83,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
          `deno.json`, and what `Cargo.toml`, `package.json` and `pyproject.toml` say to lychee (`preprocess`)"),
     writable(&["flake.nix"], "nix",
         "when you enter its shell, also by an `.envrc` with `use flake`; so do `shell.nix` and `default.nix` (`use nix`), \
-         `devbox.json`, `devenv.nix`, `devenv.yaml`, `pixi.toml`, `.pixi` and `.flox`, and `guix.scm` and `manifest.scm` for guix"),
+         `devbox.json`, `devenv.nix`, `devenv.local.nix`, `devenv.yaml`, `pixi.toml`, `.pixi` and `.flox`, and `guix.scm` and `manifest.scm` for guix"),
     writable(&[".terraform"], "terraform, and terraform-ls when a file is opened",
         "providers that `init` has put there; so do those in `terraform.d`"),
     writable(&[".venv"], "editors, activation",

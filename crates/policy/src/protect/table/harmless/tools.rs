@@ -492,3 +492,33 @@ pub(crate) const WP_CLI: &Keys = &Keys::Only(&[
     (Pattern, &["path"]),
     (Without("config"), &["server"]),
 ]);
+
+/// Graphite: what it gives to git as a word, and asks its server about. The rest are numbers, and what it remembers of its own.
+pub(crate) const GRAPHITE: &Keys = &Keys::AllBut(
+    &[],
+    &[
+        (Word, &["host", "owner", "remote"]),
+        // A branch, too.
+        (Model, &["name", "trunk"]),
+        (Pattern, &["userSelectedTemplatePath"]),
+    ],
+);
+
+/// TAKT, docs/configuration.md: no permissions, and nothing that lets workflows run more.
+pub(crate) const TAKT: &Keys = &Keys::Only(&[
+    (Word, &["auto_pr", "base_branch", "concurrency", "language", "provider"]),
+    (Model, &["model"]),
+]);
+
+/// AWS CLI, "Configuration and credential file settings": no program, no server, and no file.
+pub(crate) const AWS: &Keys = &Keys::Only(&[(Word, &["default/output", "default/region"])]);
+
+/// Docker, "Configuration files": neither plugins nor the programs that keep credentials, and no proxies.
+pub(crate) const DOCKER: &Keys =
+    &Keys::Only(&[(Word, &["experimental"]), (Text, &["auths/**", "imagesFormat", "psFormat"])]);
+
+/// Voilà, "Customizing": how notebooks look.
+pub(crate) const VOILA: &Keys = &Keys::Only(&[(
+    Word,
+    &["VoilaConfiguration/strip_sources", "VoilaConfiguration/template", "VoilaConfiguration/theme"],
+)]);
