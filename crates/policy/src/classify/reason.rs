@@ -20,9 +20,9 @@ const MAX_NAMES: usize = 1000;
 pub enum Reason {
     /// A set-user-id or set-group-id file: a user who runs it runs it as its owner.
     SetId,
-    /// A link, pipe, socket or device where a program outside expects a file.
+    /// A link, pipe, socket or device where a program outside expects a file, or a file that cannot be read.
     NotAFile,
-    /// A directory that cannot be searched. Git and shells find a name in it all the same.
+    /// A directory that cannot be searched, in which git and shells find a name all the same, or what is beyond the limits of the search.
     Hidden,
     /// There was no time to read it, and nobody looks again.
     Unread,
@@ -234,8 +234,8 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SetId => f.write_str("it is a set-id file, which runs as its owner"),
-            Self::NotAFile => f.write_str("a link or special file stands where a program expects a file"),
-            Self::Hidden => f.write_str("it cannot be searched, so it hides what it holds"),
+            Self::NotAFile => f.write_str("a link, a special file or one that cannot be read stands where a program expects a file"),
+            Self::Hidden => f.write_str("what it holds could not be read"),
             Self::Unread => f.write_str("there was no time to read it"),
             Self::TooLarge { bytes } => {
                 write!(f, "its {bytes} bytes are too many to classify")
