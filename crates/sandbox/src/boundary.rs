@@ -1,5 +1,6 @@
 //! Boundaries: directories of the host that a sandbox shares, and what is protected in them.
 
+pub(crate) mod aliases;
 pub mod detect;
 pub mod error;
 pub(crate) mod hard_links;

@@ -21,6 +21,7 @@ use self::hidden_guard::HiddenGuard;
 pub(crate) use self::hidden_guard::shown_since;
 use self::scan::{QUICK_SCAN_LIMIT, Scan};
 use self::sightings::{Detected, Sightings};
+use crate::boundary::aliases;
 use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::classifier::Linked;
 use crate::boundary::detect::finding::Finding;
@@ -189,6 +190,15 @@ impl<'a> Boundaries<'a> {
                 (baseline, linked) = take(&mut mounts)?;
             }
             coverage.add(boundary, &walk, &mounts);
+            let protected = mounts.read_only.iter().map(|one| one.path.as_path());
+            if let Some(other) = aliases::other_case(&root, protected).map_err(failed)? {
+                let what = format!(
+                    "its file system ignores upper and lower case, and what is read-only in one spelling can be written in others: \
+                     {} is found, and not listed",
+                    escape::path(&other)
+                );
+                coverage.add_unprotected(boundary, &what);
+            }
             if linked.may_be_more || !linked.paths.is_empty() {
                 coverage.add_gap(
                     boundary,

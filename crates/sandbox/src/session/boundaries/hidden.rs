@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use super::search_in::{search_in, shown};
 use super::stored_copies;
+use crate::boundary::aliases;
 use crate::boundary::hide::{self, HiddenOnHost, HideQuery, HideSearch};
 use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts, on_the_way};
 use crate::boundary::protect::reach::Base;
@@ -144,6 +145,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
             hidden.extend(same.0.hidden);
         }
         outermost(hidden);
+        refuse_other_paths(boundary, caller, hidden)?;
         // In what can only be read, nothing is moved.
         if boundary.mode == BoundaryMode::ReadWrite {
             (found.pins, found.links) = through.within(boundary);
@@ -276,6 +278,38 @@ fn refuse_shared_otherwise(plan: &Plan, everything: &[HiddenOnHost]) -> Result<(
         if let Some(one) = everything.iter().find(shows) {
             return refuse(format!("exposing {} ({})", exposed.name, escape::path(&exposed.host)), one);
         }
+    }
+    Ok(())
+}
+
+/// Refuses what the file system shows by other paths than the one that is covered.
+fn refuse_other_paths(
+    boundary: &Boundary,
+    caller: Identity,
+    hidden: &[HiddenPath],
+) -> Result<(), StartError> {
+    let Some(first) = hidden.first() else { return Ok(()) };
+    let paths = || hidden.iter().map(|one| one.path.as_path());
+    let (other_case, snapshots) = search_in(boundary, caller, "other paths to what is hidden", |root| {
+        Ok((aliases::other_case(root, paths())?, aliases::unlisted_snapshots(root, paths())?))
+    })?;
+    let asked = || format!("hidden path {} in {}", escape::path(&first.path), shown(boundary));
+    if let Some(other) = other_case {
+        let reason = format!(
+            "its file system ignores upper and lower case, and a cover hides one spelling alone: {} is found, and not listed",
+            escape::path(&other)
+        );
+        let remedy = "share a copy on a file system that tells upper and lower case apart, or one without what is to be hidden";
+        return Err(StartError::refused(asked(), reason, remedy));
+    }
+    if let Some(snapshots) = snapshots {
+        let reason = format!(
+            "{} is there and not listed: what is hidden could be read in the snapshots in it, which cannot be searched",
+            escape::path(&snapshots)
+        );
+        let remedy =
+            "share a copy on a file system without snapshots, or a directory that does not show them";
+        return Err(StartError::refused(asked(), reason, remedy));
     }
     Ok(())
 }
