@@ -53,28 +53,36 @@ impl OtherPath {
     }
 }
 
-/// Lists the other paths by which a directory, or something in it, is reached, because it is mounted more than once.
+/// Lists the other paths by which a directory, or something in it, is reached from outside of it, because it is mounted more than once.
 pub fn elsewhere(directory: &Path) -> io::Result<Vec<OtherPath>> {
-    Ok(reached(&KernelFileSystem::Processes.read(PATH)?, directory))
+    let mut others = other_paths(&[directory])?.pop().unwrap_or_default();
+    others.retain(|other| !other.path.starts_with(directory));
+    Ok(others)
 }
 
-fn reached(text: &[u8], directory: &Path) -> Vec<OtherPath> {
-    let mounts: Vec<_> = parse(text).collect();
+/// Lists for each of these paths all others by which it, or something in it, is reached. What is mounted over another one may cover them.
+pub fn other_paths(paths: &[impl AsRef<Path>]) -> io::Result<Vec<Vec<OtherPath>>> {
+    let text = KernelFileSystem::Processes.read(PATH)?;
+    let mounts: Vec<_> = parse(&text).collect();
+    Ok(paths.iter().map(|path| reached(&mounts, path.as_ref())).collect())
+}
+
+fn reached(mounts: &[MountInfo<'_>], path: &Path) -> Vec<OtherPath> {
     // Of two at one point the later one covers the other.
-    let of = mounts.iter().filter(|mount| directory.starts_with(&mount.point));
+    let of = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     let Some(own) = of.max_by_key(|mount| mount.point.components().count()) else { return Vec::new() };
-    let Ok(below) = directory.strip_prefix(&own.point) else { return Vec::new() };
-    let place = own.root.join(below);
+    let Ok(below) = path.strip_prefix(&own.point) else { return Vec::new() };
+    let place: PathBuf = own.root.components().chain(below.components()).collect();
     let same = mounts.iter().filter(|mount| mount.device == own.device && mount.point != own.point);
     let other = |mount: &MountInfo<'_>| {
         let (path, beneath) = if let Ok(below) = place.strip_prefix(&mount.root) {
-            (mount.point.join(below), PathBuf::new())
+            (mount.point.components().chain(below.components()).collect(), PathBuf::new())
         } else {
             (mount.point.clone(), mount.root.strip_prefix(&place).ok()?.to_owned())
         };
         Some(OtherPath { path, beneath })
     };
-    same.filter_map(other).filter(|other| !other.path.starts_with(directory)).collect()
+    same.filter_map(other).filter(|other| other.path != path).collect()
 }
 
 /// Parses every mount in the text of the file. Skips lines that make no sense.
@@ -145,7 +153,7 @@ mod tests {
                      3 1 8:1 /home /mnt/homes rw - ext4 /dev/vda rw\n4 1 8:1 /home/u/s/lib /mnt/lib rw - ext4 /dev/vda rw\n\
                      5 1 8:2 /home/u/s /mnt/other rw - ext4 /dev/vdb rw\n6 1 8:1 /etc /home/u/s/etc rw - ext4 /dev/vda rw\n";
         let other = |(path, beneath): (&str, &str)| OtherPath { path: path.into(), beneath: beneath.into() };
-        let reached = |path: &str| reached(text, Path::new(path));
+        let reached = |path: &str| reached(&parse(text).collect::<Vec<_>>(), Path::new(path));
         assert_eq!(
             reached("/home/u/s"),
             [("/mnt/s", ""), ("/mnt/homes/u/s", ""), ("/mnt/lib", "lib")].map(other)
@@ -155,6 +163,12 @@ mod tests {
             [("/home/u/s", ""), ("/mnt/s", ""), ("/mnt/lib", "lib")].map(other)
         );
         assert_eq!(reached("/mnt/other/x"), []);
+        let again = b"1 0 8:1 / / rw - ext4 /dev/vda rw\n2 1 8:1 /p /p/a/b rw - ext4 /dev/vda rw\n\
+                      3 1 8:1 /p/c /p/c rw - ext4 /dev/vda rw\n";
+        let within = |path: &str| super::reached(&parse(again).collect::<Vec<_>>(), Path::new(path));
+        assert_eq!(within("/p/x"), [other(("/p/a/b/x", ""))]);
+        // What covers itself is one path.
+        assert_eq!(within("/p/c/x"), [other(("/p/a/b/c/x", ""))]);
         let lib = other(("/mnt/lib", "lib"));
         assert_eq!(lib.leads(Path::new("/mnt/lib/x")), Some("lib/x".into()));
         assert_eq!(lib.leads(Path::new("/mnt/libs")), None);

@@ -48,6 +48,7 @@ mod guard;
 mod hidden;
 mod hidden_guard;
 mod limit;
+mod other_mounts;
 mod scan;
 mod search_in;
 mod sightings;
@@ -235,6 +236,7 @@ impl<'a> Boundaries<'a> {
             });
             all.push(mounts.hiding(hidden.hidden, hidden.pins).keeping(others));
         }
+        other_mounts::protect(plan, caller, &mut all, &mut coverage)?;
         limit::refuse_too_many(plan, &all)?;
         runs.add_living(&mut living).map_err(recorded)?;
         // After the search, so that nothing was changed before it.

@@ -9,6 +9,7 @@ mod hidden;
 mod hidden_in_git;
 mod led_out;
 mod options;
+mod other_mounts;
 mod own_settings;
 mod owners;
 mod precedence;

@@ -12,11 +12,11 @@ use std::time::Duration;
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Plan};
 use policy::rules::hide::HidePatterns;
 use policy::text::escape;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::search_in::{search_in, shown};
-use super::stored_copies;
+use super::{other_mounts, stored_copies};
 use crate::boundary::aliases;
 use crate::boundary::hide::{self, HiddenOnHost, HideQuery, HideSearch};
 use crate::boundary::protect::mounts::{Cause, FileKind, HiddenPath, Link, Mounts, on_the_way};
@@ -128,6 +128,15 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
             by: boundary.name.clone(),
         }));
     }
+    let all: Vec<_> = everything.iter().map(|one| (one.path.as_path(), one.file_id, one.kind)).collect();
+    let again = other_mounts::find(plan, caller, &all)?.into_iter().map(|again| HiddenOnHost {
+        by: everything[again.of].by.clone(),
+        path: again.path,
+        file_id: again.file_id,
+        kind: again.kind,
+    });
+    let again: Vec<_> = again.collect();
+    everything.extend(again);
     refuse_shared_otherwise(plan, &everything)?;
     everything.extend(stored_copies::find(plan, caller, &everything, objects, until)?);
     for (boundary, found) in plan.boundaries.iter().zip(&mut found) {
@@ -219,7 +228,7 @@ fn led_to(root: &Entered<'_>, link: &Path, boundary: &Boundary) -> Option<Hidden
         Ok(HiddenOnHost {
             path: beneath::path_of(&target)?,
             file_id: beneath::file_id(&stat),
-            kind: rustix::fs::FileType::from_raw_mode(stat.st_mode).into(),
+            kind: FileType::from_raw_mode(stat.st_mode).into(),
             by: boundary.name.clone(),
         })
     };
