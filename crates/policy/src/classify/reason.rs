@@ -65,6 +65,8 @@ pub enum Reason {
     CommitUnread { commit: Option<String> },
     /// The branch that is checked out in a work tree which is not shared has another commit, and its index is of another one.
     MovedElsewhere { tree: String, commit: Option<String> },
+    /// It leads to a branch that is checked out in another work tree, too.
+    ChecksOutTwice { branch: String, tree: String },
     /// It has tags whose own names a shell, an editor or a terminal takes for more than names.
     NamesTags { tags: usize, example: String },
     /// It has references to objects that cannot be read.
@@ -195,9 +197,10 @@ impl Reason {
                 names.iter_mut().for_each(cut);
                 return;
             }
-            Self::LeadsToReference { name, target } => {
-                cut(name);
-                target
+            Self::LeadsToReference { name: text, target: other }
+            | Self::ChecksOutTwice { branch: text, tree: other } => {
+                cut(other);
+                text
             }
             Self::SetId
             | Self::NotAFile
@@ -292,6 +295,11 @@ impl fmt::Display for Reason {
                 "the branch that is checked out in `{tree}`, which is not shared, has moved to {}: `git stash` and `git reset --hard` there \
                  write what that commit has, and `git stash` records files that it lists; `git diff --cached` there shows them",
                 commit.as_deref().unwrap_or("what cannot be read")
+            ),
+            Self::ChecksOutTwice { branch, tree } => write!(
+                f,
+                "it leads to `{branch}`, which is checked out in `{tree}`, too: each commit, merge and reset here moves the branch there; git itself \
+                 refuses that, and `git switch` leads to another branch"
             ),
             Self::NamesTags { tags, example } => {
                 let plural = if *tags == 1 { "a tag" } else { "tags" };

@@ -442,3 +442,66 @@ fn a_bare_repository_has_no_work_tree_for_which_a_branch_would_move() {
     commits(&boundary, "file", "git push -q ../bare.git $commit:main");
     assert_eq!(unindexed(&data, &baseline), []);
 }
+
+#[test]
+fn a_branch_that_comes_to_be_checked_out_in_two_work_trees_is_reported() {
+    let with_trees = |flags: &[&str]| {
+        let boundary = with_hooks(flags);
+        assert!(sh(
+            &boundary,
+            ".",
+            "git worktree add -q -b feature $TOP/elsewhere; git worktree add -q -b other tree; git branch free"
+        ));
+        boundary
+    };
+    let boundary = with_trees(&[]);
+    assert!(sh(
+        &boundary,
+        "tree",
+        "git symbolic-ref HEAD refs/heads/feature; git commit -q --allow-empty -m x"
+    ));
+    assert!(sh(&boundary, ".", "git -C $TOP/elsewhere log -1 --format=%s | grep -q x"), "the control");
+
+    for flags in [&[][..], &["--ref-format=reftable"]] {
+        for (attack, with) in [
+            ("git symbolic-ref HEAD refs/heads/feature", Some("/elsewhere")),
+            ("git symbolic-ref HEAD refs/heads/main", Some("")),
+            ("git switch -q free", None),
+            ("git checkout -q --detach main", None),
+        ] {
+            let boundary = with_trees(flags);
+            let baseline = boundary.baseline();
+            assert!(sh(&boundary, "tree", attack));
+            let found = boundary.compare(&baseline);
+            let twice: Vec<_> = found
+                .iter()
+                .filter_map(|one| match &one.reason {
+                    Reason::ChecksOutTwice { tree, .. } => {
+                        Some((one.path.to_str().unwrap(), tree, one.stays()))
+                    }
+                    _ => None,
+                })
+                .collect();
+            match (with, twice.as_slice()) {
+                (None, []) => {}
+                (Some(end), [(".git/worktrees/tree/HEAD", tree, true)]) => {
+                    let end = if end.is_empty() { boundary.host.to_str().unwrap() } else { end };
+                    assert!(tree.trim_end_matches('/').ends_with(end), "{tree}");
+                }
+                _ => panic!("{flags:?} {attack}: {found:?}"),
+            }
+        }
+    }
+    // What was so at the start, and a bare repository with a work tree of its `HEAD`.
+    let boundary = with_trees(&[]);
+    let twice = "git checkout -q --ignore-other-worktrees feature; git clone -q --bare . ../bare.git";
+    assert!(sh(&boundary, "tree", twice));
+    let baseline = boundary.baseline();
+    assert!(sh(
+        &boundary,
+        "tree",
+        "git commit -q --allow-empty -m x; git -C ../bare.git worktree add -q $TOP/main main"
+    ));
+    let found = boundary.compare(&baseline);
+    assert!(!found.iter().any(|one| matches!(one.reason, Reason::ChecksOutTwice { .. })), "{found:?}");
+}

@@ -9,10 +9,10 @@ use policy::classify::index::StagedKind;
 use policy::text::{escape, json_bytes};
 use serde::{Deserialize, Serialize};
 
-use super::finding::FindingOrigin;
+use super::finding::{Finding, FindingOrigin};
 use super::index::{Index, Start, added_numbers, all_of};
 use crate::boundary::protect::commits::{ChangedFile, HEAD, Indexed, NamedCommit};
-use crate::boundary::protect::mounts::{Mounts, UnindexedFiles};
+use crate::boundary::protect::mounts::{Checkout, Mounts, UnindexedFiles};
 use crate::boundary::protect::path_list::Staged;
 use crate::host::beneath;
 
@@ -22,12 +22,37 @@ pub(crate) struct KnownCheckout {
     #[serde(with = "json_bytes::path")]
     pub(super) git: PathBuf,
     pub(super) commits: Vec<NamedCommit>,
+    /// What `HEAD` led to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) branch: Option<String>,
+}
+
+/// Lists the work trees that newly have a branch checked out which another one has, too.
+pub(super) fn checked_out_twice(known: &[KnownCheckout], mounts: &Mounts) -> Vec<Finding> {
+    let is_known =
+        |one: &Checkout| known.iter().any(|known| known.git == one.git && known.branch == one.branch);
+    let new = mounts.checkouts.iter().filter(|one| one.tree.is_some() && !is_known(one));
+    let found = new.filter_map(|one| {
+        let branch = one.branch.clone()?;
+        let is_other = |other: &&Checkout| {
+            other.git != one.git && other.common == one.common && other.branch == one.branch
+        };
+        let tree = mounts.checkouts.iter().filter(is_other).find_map(|other| other.tree.as_deref())?;
+        let reason = Reason::ChecksOutTwice { branch, tree: escape::path(tree) };
+        let (path, origin) = (one.git.join(HEAD), FindingOrigin::Earlier);
+        Some(Finding { path, reason, origin, quarantined: None, restored: false })
+    });
+    found.collect()
 }
 
 /// Remembers the commits that are named in a boundary.
 pub(super) fn take(mounts: &Mounts) -> Vec<KnownCheckout> {
     let known = mounts.checkouts.iter();
-    known.map(|one| KnownCheckout { git: one.git.clone(), commits: one.commits.clone() }).collect()
+    let remember = |one: &Checkout| {
+        let (git, commits, branch) = (one.git.clone(), one.commits.clone(), one.branch.clone());
+        KnownCheckout { git, commits, branch }
+    };
+    known.map(remember).collect()
 }
 
 /// Lists what such commits have that neither the index nor the work tree has so. `goes` says whether what lies at a path is quarantined;

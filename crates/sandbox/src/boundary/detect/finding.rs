@@ -47,6 +47,7 @@ impl Finding {
         let is_said_of_data = matches!(
             self.reason,
             Reason::AttributesGone { .. }
+                | Reason::ChecksOutTwice { .. }
                 | Reason::CommitUnread { .. }
                 | Reason::CommitsBehindLinks { .. }
                 | Reason::CommitsHidden { .. }

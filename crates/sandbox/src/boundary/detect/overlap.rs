@@ -121,9 +121,7 @@ impl Baseline {
         self.checkouts.retain(|one| one.git.is_absolute() || !other.has_entered(&one.git));
         let theirs = other.baseline.checkouts.iter();
         self.checkouts
-            .extend(theirs.filter_map(|one| {
-                Some(KnownCheckout { git: here(&one.git)?, commits: one.commits.clone() })
-            }));
+            .extend(theirs.filter_map(|one| Some(KnownCheckout { git: here(&one.git)?, ..one.clone() })));
 
         self.dotted.retain(|one| is_own(&Base::Tree(one.tree.clone())));
         let theirs = other.baseline.dotted.iter();

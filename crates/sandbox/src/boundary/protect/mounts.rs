@@ -88,6 +88,12 @@ pub struct Mounts {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Checkout {
     pub git: PathBuf,
+    /// The directory on the host of the data that it shares with others.
+    pub(crate) common: PathBuf,
+    /// The work tree on the host, if it is of one.
+    pub(crate) tree: Option<PathBuf>,
+    /// What `HEAD` leads to, unless that is a commit.
+    pub(crate) branch: Option<String>,
     pub(crate) commits: Vec<NamedCommit>,
     /// What those that were not named at the start have, and the index has not.
     pub(crate) unindexed: Vec<UnindexedFiles>,

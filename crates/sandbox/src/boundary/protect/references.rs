@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use policy::classify::index::ObjectFormat;
 use policy::classify::objects::ObjectId;
 use policy::classify::reftable::{self, Referent};
-use policy::classify::{MAX_CONTENT, repository};
+use policy::classify::{MAX_CONTENT, does_without_work_tree, repository};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -69,6 +69,8 @@ pub(crate) struct References {
     format: ObjectFormat,
     /// Whether they are in tables. What else lies beside these is not obeyed, and the other way round.
     has_tables: bool,
+    /// Whether the repository itself has no work tree. Linked ones it may have.
+    is_bare: bool,
 }
 
 impl References {
@@ -76,7 +78,12 @@ impl References {
     pub(crate) fn of(own: OwnedFd, common: OwnedFd) -> Self {
         let config = read(&common, Path::new("config"), MAX_CONTENT as u64).unwrap_or_default();
         let (format, has_tables) = (ObjectFormat::of(&config), repository::has_tables(&config));
-        Self { own, common, format, has_tables }
+        Self { own, common, format, has_tables, is_bare: does_without_work_tree(&config) }
+    }
+
+    /// Returns whether the repository itself has no work tree. Linked ones it may have.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.is_bare
     }
 
     /// Returns what names the objects of the repository.
@@ -100,6 +107,14 @@ impl References {
             }
         }
         Err(UnclearReference)
+    }
+
+    /// Returns the name that `HEAD` leads to: `None` if it is a commit, or cannot be read.
+    pub(crate) fn branch(&self) -> Option<String> {
+        match self.referent(b"HEAD") {
+            Ok(Leads::Reference(name)) => Some(String::from_utf8_lossy(&name).into_owned()),
+            Ok(Leads::Nowhere | Leads::Object(_)) | Err(UnclearReference) => None,
+        }
     }
 
     /// Returns what a file names that git itself writes with the number of an object in it.

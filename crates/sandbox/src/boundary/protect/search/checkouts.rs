@@ -77,7 +77,16 @@ impl Search<'_> {
             });
             let unindexed = unindexed.unwrap_or_default();
             if !commits.is_empty() || !unindexed.is_empty() {
-                checkouts.push(Checkout { git: data.git, commits, unindexed });
+                // Of a bare one, what is around it is no work tree, and only the linked ones have a branch checked out.
+                let is_bare = references.is_bare() && data.host == self.host.join(&data.git);
+                let tree = data.trees.first().filter(|_| !is_bare).map(|tree| self.host.join(tree));
+                // Where git's data alone are shared, they are taken for it.
+                let tree = tree.map(|tree| match tree.parent().filter(|_| tree.ends_with(".git")) {
+                    Some(around) => around.to_path_buf(),
+                    None => tree,
+                });
+                let (git, common, branch) = (data.git, data.host, references.branch());
+                checkouts.push(Checkout { git, common, tree, branch, commits, unindexed });
             }
         }
         checkouts
