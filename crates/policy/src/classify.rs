@@ -15,6 +15,7 @@ use crate::protect::table;
 use crate::protect::table::content::ContentRule;
 pub use crate::protect::table::content::FileFormat;
 use crate::protect::table::row::ProtectRow;
+use crate::text::fold;
 
 pub mod annex;
 mod attributes;
@@ -92,7 +93,7 @@ pub fn most_of(relative: &Path) -> usize {
 
 /// Returns whether no program obeys anything in a directory, so that a caller need not look into it.
 pub fn is_inert(relative: &Path) -> bool {
-    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let folded = fold::path(relative);
     let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
     table::is_inert(&components)
 }
@@ -349,7 +350,7 @@ enum FileRole {
 impl FileRole {
     fn of(relative: &Path) -> Option<Self> {
         // Upper and lower case are the same: on some file systems they are.
-        let folded = relative.to_string_lossy().to_ascii_lowercase();
+        let folded = fold::path(relative);
         let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
         let (name, directories) = components.split_last()?;
         if let Some(git) = directories.iter().rposition(|directory| *directory == ".git") {
@@ -375,7 +376,7 @@ impl FileRole {
     /// Returns the role that a file in a `.git` has for the program whose directory that lies in: some of these programs search theirs for
     /// names that end in a certain way, wherever they are. Names that git makes do not end so. Among its commands, Droid takes any script.
     fn above_git(relative: &Path) -> Option<Self> {
-        let folded = relative.to_string_lossy().to_ascii_lowercase();
+        let folded = fold::path(relative);
         let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
         let is_within = components.iter().skip(1).any(|name| *name == ".git");
         let (row, content) = table::content_rule(&components).filter(|_| is_within)?;
@@ -434,14 +435,14 @@ impl FileRole {
 /// Returns whether a link here would lead a program to settings that lie elsewhere: in `.git`, or in the place of a
 /// protected path or of a directory above one.
 pub fn leads_to_protected(relative: &Path) -> bool {
-    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let folded = fold::path(relative);
     let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
     components.contains(&".git") || table::leads_to_protected(&components)
 }
 
 /// Returns the last name of a path, in lower case.
 fn name_of(relative: &Path) -> String {
-    relative.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
+    fold::path(Path::new(relative.file_name().unwrap_or_default()))
 }
 
 /// Returns whether git runs a file in its directory, by the directories between, or a hook that runs what lies in a directory beside it

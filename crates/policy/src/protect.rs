@@ -13,7 +13,7 @@ use std::sync::{LazyLock, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use self::table::NamePattern;
-use crate::text::suggest;
+use crate::text::{fold, suggest};
 
 pub(crate) mod borrowed;
 pub mod covering;
@@ -168,7 +168,7 @@ impl PathIndex {
     fn of(paths: &[RelativePath]) -> Self {
         let mut index = Self::default();
         for (position, RelativePath(path)) in paths.iter().enumerate() {
-            let folded = path.to_ascii_lowercase();
+            let folded = fold::name(path.as_bytes());
             index.deepest = index.deepest.max(path.split('/').count());
             if let Some(rest) = folded.strip_prefix(".git/") {
                 index.in_git.insert(rest.to_owned(), position);
@@ -182,7 +182,7 @@ impl PathIndex {
                 }
             }
             index.first.insert(first_component(&folded).0.to_owned());
-            index.all.insert(folded, position);
+            index.all.insert(folded.into_owned(), position);
         }
         index
     }
@@ -257,7 +257,7 @@ impl Protected {
     /// git is found below nested repositories, submodules and worktrees too, because `.git` says where it is.
     /// Upper and lower case are the same here: on some file systems they are.
     pub fn matches(&self, relative: &Path) -> Option<&RelativePath> {
-        let folded = relative.to_string_lossy().to_ascii_lowercase();
+        let folded = fold::path(relative);
         let index = self.index();
         // In a directory that no path of the list begins with, patterns for names at the root alone can match.
         let is_listed = index.first.contains(first_component(&folded).0);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::protect::{Protected, RelativePath, table};
-use crate::text::escape;
+use crate::text::{escape, fold};
 
 /// The directory of a repository.
 const GIT: &str = ".git";
@@ -38,7 +38,7 @@ pub fn covering(path: &Path, given_up: &[RelativePath]) -> Option<Covered> {
     (0..components.len()).find_map(|at| {
         let Component::Normal(name) = components[at] else { return None };
         // Most directories have a name that nothing begins with, and need no list that is ready to be asked.
-        if !table::is_first_name(name) && !name.eq_ignore_ascii_case(GIT) {
+        if !table::is_first_name(name) && !fold::is_same(name.as_encoded_bytes(), GIT.as_bytes()) {
             return None;
         }
         let relative: PathBuf = components[at..].iter().collect();
@@ -48,7 +48,7 @@ pub fn covering(path: &Path, given_up: &[RelativePath]) -> Option<Covered> {
         let text = match found {
             Some(found) if holds_checkout(&relative, found) => return None,
             Some(found) => found.as_str(),
-            None if name.eq_ignore_ascii_case(GIT) => GIT,
+            None if fold::is_same(name.as_encoded_bytes(), GIT.as_bytes()) => GIT,
             None => begun(&relative, given_up)?,
         };
         Some(Covered { protected: text.to_owned(), holder: components[..at].iter().collect() })
@@ -59,8 +59,9 @@ pub fn covering(path: &Path, given_up: &[RelativePath]) -> Option<Covered> {
 fn begun(relative: &Path, given_up: &[RelativePath]) -> Option<&'static str> {
     let is_in = |row: &&str| {
         let mut names = Path::new(row).iter();
-        let begins =
-            relative.iter().all(|part| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)));
+        let begins = relative.iter().all(|part| {
+            names.next().is_some_and(|name| fold::is_same(name.as_encoded_bytes(), part.as_encoded_bytes()))
+        });
         begins && names.next().is_some() && !given_up.iter().any(|path| path.as_str() == *row)
     };
     let has_dot = relative.as_os_str().as_encoded_bytes().starts_with(b".");
@@ -70,7 +71,9 @@ fn begun(relative: &Path, given_up: &[RelativePath]) -> Option<&'static str> {
 /// Returns whether the protected path is the beginning of this one, and not found further down.
 fn begins(relative: &Path, protected: &RelativePath) -> bool {
     let mut names = relative.iter();
-    protected.as_path().iter().all(|part| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
+    protected.as_path().iter().all(|part| {
+        names.next().is_some_and(|name| fold::is_same(name.as_encoded_bytes(), part.as_encoded_bytes()))
+    })
 }
 
 fn holds_checkout(relative: &Path, protected: &RelativePath) -> bool {

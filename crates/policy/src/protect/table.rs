@@ -11,6 +11,7 @@ use std::path::Path;
 use self::content::ContentRule;
 use self::row::{FileRules, NewFiles};
 pub use self::row::{ListedPath, NamePattern, ProtectRow, Treatment};
+use crate::text::fold;
 
 mod agents;
 mod ansible;
@@ -148,10 +149,10 @@ pub fn built_in_in_order() -> impl FnMut(&str) -> bool {
 
 /// Returns whether a protected path begins with this name, or is it.
 pub(super) fn is_first_name(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
+    let name = fold::name(name.as_encoded_bytes());
     built_in().map(str::as_bytes).any(|path| {
         path.split_at_checked(name.len()).is_some_and(|(first, rest)| {
-            matches!(rest.first(), None | Some(b'/')) && first.eq_ignore_ascii_case(name)
+            matches!(rest.first(), None | Some(b'/')) && first.eq_ignore_ascii_case(name.as_bytes())
         })
     })
 }
@@ -164,7 +165,7 @@ pub fn is_only_a_file(path: &str) -> bool {
 
 /// Returns whether a path stays writable and is only classified.
 pub fn is_only_classified(path: &Path) -> bool {
-    let folded = path.to_string_lossy().to_ascii_lowercase();
+    let folded = fold::path(path);
     let components: Vec<&str> = folded.split('/').collect();
     let is_it = |listed: &ListedPath| {
         listed.row.new_files().is_some() && listed.inside(&components).is_some_and(<[&str]>::is_empty)
@@ -179,7 +180,7 @@ pub fn is_built_in(path: &str) -> bool {
 
 /// Returns what `[protect] allow` calls a path, seen from the root of its work tree.
 pub fn name_in_allow(relative: &Path) -> Option<&'static str> {
-    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let folded = fold::path(relative);
     let components: Vec<&str> = folded.split('/').collect();
     let is_it =
         |listed: &ListedPath| listed.row.new_files().is_some() && listed.inside(&components).is_some();
@@ -201,7 +202,7 @@ pub(crate) fn content_rule(components: &[&str]) -> Option<(&'static ProtectRow, 
 /// Returns whether a name with a leading dot, at the root of a work tree or in its `.config`, is that of a row, leads to one, or is
 /// known to be obeyed by nothing.
 pub fn is_known(relative: &Path) -> bool {
-    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let folded = fold::path(relative);
     let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
     let has_it = |listed: ListedPath| listed.inside(&components).is_some() || listed.is_below(&components);
     listed().any(has_it) || known::is_known(&components)

@@ -172,6 +172,8 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (".mise.toml", ".mise.toml", "[env]\nPATH = 'evil'", ""),
     (".mise.*.toml", ".mise.local.toml", "[env]\nPATH = 'evil'", ""),
     (".mise.*.toml", ".MISE.production.toml", "[env]\nPATH = 'evil'", ""),
+    ("mise.toml", "mi\u{17f}e.toml", "[hooks]\nenter = 'evil'", "[tools]\nnode = '22'"),
+    (".mise.*.toml", ".m\u{131}se.\u{200b}local.toml", "[env]\nPATH = 'evil'", ""),
     (".miserc.toml", ".miserc.toml", "env = ['evil']", ""),
     (".rtx.local.toml", ".rtx.local.toml", "[env]\nPATH = 'evil'", ""),
     (".rtx.toml", ".rtx.toml", "[env]\nPATH = 'evil'", ""),

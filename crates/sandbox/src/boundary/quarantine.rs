@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use policy::classify::{Reason, reftable, repository};
+use policy::text::fold;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -284,7 +285,9 @@ fn disarm_directory(root: &OwnedFd, path: &Path, until: Deadline) -> Result<Vec<
         }
         opened => opened?,
     };
-    let is_sign = |name: &OsStr| [".git", "HEAD"].iter().any(|sign| name.eq_ignore_ascii_case(sign));
+    let is_sign = |name: &OsStr| {
+        [".git", "HEAD"].iter().any(|sign| fold::is_same(name.as_encoded_bytes(), sign.as_bytes()))
+    };
     let matters = |(name, kind): &(OsString, FileType)| *kind == FileType::Directory || is_sign(name);
     let entries = beneath::entries(directory.as_fd())?.take_while(|_| !until.is_over());
     let entries = entries.filter(|entry| entry.as_ref().map_or(true, matters)).take(MAX_WAITING);

@@ -38,6 +38,37 @@ fn every_row_is_read_only_where_it_exists() {
     assert_eq!(boundary.mounts().read_only.into_iter().map(|one| one.path).collect::<Vec<_>>(), expected);
 }
 
+/// APFS, HFS+, and ext4, F2FS and tmpfs where they fold names, find these under the names of the list.
+#[test]
+fn letters_of_unicode_that_a_file_system_takes_for_those_of_a_name_are_these() {
+    let boundary = Boundary::new();
+    boundary.write("mise.toml", "").write("Stra\u{df}e.sh", "");
+    let asked = ["Stra\u{df}e.*", "\u{17f}kript"];
+    let before: Vec<_> = with(&boundary, &asked).read_only.into_iter().map(|one| one.path).collect();
+    assert_eq!(before, ["Stra\u{df}e.sh", "mise.toml"].map(PathBuf::from), "the control");
+    let held = boundary.root();
+    let baseline = Baseline::take(held.enter().unwrap(), &with(&boundary, &asked)).unwrap().0;
+    boundary
+        .write("mi\u{17f}e.linux.toml", "[hooks]\nenter = 'evil'")
+        .write("ru\u{17f}t-toolchain", "[toolchain]\npath = 'evil'")
+        .write(".v\u{17f}code/tasks.json", r#"{"tasks": [{"runOptions": {"runOn": "folderOpen"}}]}"#)
+        .write(".ba\u{200d}\u{17f}hrc", "evil")
+        .write(".\u{212a}shrc", "evil")
+        .write("\u{17f}kript", "evil")
+        .write("\u{17f}andbox.toml", "version = 1")
+        .write("\u{17f}rc/main.rs", "evil");
+    let found = compare(&boundary, &baseline, &asked);
+    let mut found: Vec<_> = found.into_iter().map(|one| one.path.display().to_string()).collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            ".ba\u{200d}\u{17f}hrc", ".v\u{17f}code/tasks.json", ".\u{212a}shrc", "mi\u{17f}e.linux.toml",
+            "ru\u{17f}t-toolchain", "\u{17f}andbox.toml", "\u{17f}kript",
+        ]
+    );
+}
+
 #[test]
 fn a_pattern_finds_every_name_that_ends_so_whatever_its_case() {
     let boundary = Boundary::new();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::content::ContentRule;
+use crate::text::fold;
 
 /// Paths in a boundary's root, or in that of a repository within, that a program obeys in the same way.
 #[derive(Debug)]
@@ -129,24 +130,29 @@ impl<'a> NamePattern<'a> {
 
     /// Returns whether a name is one of them. Upper and lower case are the same.
     pub fn fits(&self, name: &[u8]) -> bool {
-        let is = |part: Option<&[u8]>, wanted: &str| {
-            part.is_some_and(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
-        };
-        let end = name.len().saturating_sub(self.end.len());
-        end > self.beginning.len()
-            && is(name.get(..self.beginning.len()), self.beginning)
-            && is(name.get(end..), self.end)
+        if name.is_ascii() && self.beginning.is_ascii() && self.end.is_ascii() {
+            return fits(self.beginning, self.end, name);
+        }
+        let [beginning, end, name] = [self.beginning.as_bytes(), self.end.as_bytes(), name].map(fold::name);
+        fits(&beginning, &end, name.as_bytes())
     }
 
     /// Returns whether a path is one of them, or lies in one.
     pub fn covers(&self, relative: &Path) -> bool {
         let mut names = relative.iter();
-        let is_there = self
-            .directory
-            .iter()
-            .all(|mine| names.next().is_some_and(|name| mine.eq_ignore_ascii_case(name)));
+        let is_there = self.directory.iter().all(|mine| {
+            names.next().is_some_and(|name| fold::is_same(mine.as_encoded_bytes(), name.as_encoded_bytes()))
+        });
         is_there && names.next().is_some_and(|name| self.fits(name.as_encoded_bytes()))
     }
+}
+
+fn fits(beginning: &str, end: &str, name: &[u8]) -> bool {
+    let is = |part: Option<&[u8]>, wanted: &str| {
+        part.is_some_and(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
+    };
+    let rest = name.len().saturating_sub(end.len());
+    rest > beginning.len() && is(name.get(..beginning.len()), beginning) && is(name.get(rest..), end)
 }
 
 /// Makes a row of something that is read-only where it exists.

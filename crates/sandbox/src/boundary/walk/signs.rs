@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 
+use policy::text::fold;
 use rustix::fs::{AtFlags, FileType};
 
 use super::found::Git;
@@ -46,6 +47,10 @@ impl Signs {
         }
         if bytes.eq_ignore_ascii_case(b"git~1") {
             return Some(c".git");
+        }
+        let is_same = |sign: &&CStr| !bytes.is_ascii() && fold::is_same(bytes, sign.to_bytes());
+        if let Some(sign) = Self::NAMES.into_iter().find(is_same) {
+            return Some(sign);
         }
         // Which letters beyond ASCII are ignored is not for us to say.
         let letters = || bytes.iter().filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase);
@@ -132,6 +137,7 @@ mod tests {
             (c".GIT", Some(c".git")),
             (c".g\u{200c}it", Some(c".git")),
             (c"GIT~1", Some(c".git")),
+            (c"Object\u{17f}", Some(c"objects")),
             (c"head", Some(c"HEAD")),
             (c"Objects", Some(c"objects")),
             (c".git", None),

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use policy::protect::table;
+use policy::text::fold;
 
 use crate::boundary::protect::mounts::Dotted;
 use crate::boundary::protect::reach::Base;
@@ -37,7 +38,7 @@ impl Search<'_> {
         if self.behind.is_some() {
             return;
         }
-        if names.iter().any(|name| name.eq_ignore_ascii_case(CONFIG)) {
+        if names.iter().any(|name| fold::is_same(name.as_encoded_bytes(), CONFIG.as_bytes())) {
             let listing = beneath::listing(directory, Path::new(CONFIG)).ok();
             let entries = listing.as_ref().and_then(|listing| beneath::entries(listing.as_fd()).ok());
             let below = entries.into_iter().flatten().take(MOST).filter_map(Result::ok);

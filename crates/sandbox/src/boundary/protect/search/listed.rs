@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::protect::table::NamePattern;
+use policy::text::fold;
 use rustix::fs::RawDir;
 use rustix::io::Errno;
 
@@ -156,6 +157,14 @@ impl<'a> Listed<'a> {
 
     fn add(&self, name: &[u8], found: &mut Vec<(PathBuf, Cause)>) {
         let here = Path::new(OsStr::from_bytes(name));
+        self.add_as(name, here, found);
+        if !name.is_ascii() {
+            self.add_as(fold::name(name).as_bytes(), here, found);
+        }
+    }
+
+    /// Adds what is listed under a name in one of its forms.
+    fn add_as(&self, name: &[u8], here: &Path, found: &mut Vec<(PathBuf, Cause)>) {
         let may_end = self.ends.get(name.last()).then_some(&self.patterns);
         let may_begin = self.opens.get(name.first()).then_some(&self.open);
         let fitting =
@@ -202,6 +211,8 @@ fn with_names_below(
         found.extend(fitting.map(|name| (parent.join(name), cause)));
     }
     found.sort();
+    // A name may fit in both of its forms.
+    found.dedup();
     found
 }
 

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use policy::protect::table;
+use policy::text::fold;
 use rustix::fs::{Access, AtFlags, CWD};
 use rustix::io::Errno;
 
@@ -127,12 +128,14 @@ impl Search<'_> {
             let Some(first) = relative.iter().next() else { return false };
             let link = link.strip_prefix(tree).unwrap_or(Path::new(""));
             // On some file systems upper and lower case are the same.
-            let fold = |path: &Path| path.to_string_lossy().to_ascii_lowercase();
-            let (target, link) = (fold(relative), fold(link));
+            let (target, link) = (fold::path(relative), fold::path(link));
             let covers = |listed: &str| {
                 table::covers(listed, Path::new(&target)) && !table::covers(listed, Path::new(&link))
             };
-            self.in_tree.beginning_with(first.as_encoded_bytes()).iter().any(|listed| covers(&fold(listed)))
+            self.in_tree
+                .beginning_with(first.as_encoded_bytes())
+                .iter()
+                .any(|listed| covers(&fold::path(listed)))
         };
         // That a repository as a whole is led to says nothing of the content of files that git-annex keeps in it.
         let annex = self.annex_around(target);
