@@ -193,7 +193,10 @@ const QUARANTINES: [&str; 2] = ["*.sandboxctl-quarantine", "*.sandboxctl-quarant
 
 /// Several patterns of one shared directory, and if there is any, those of quarantines.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct HidePatterns(Vec<HidePattern>);
+pub struct HidePatterns {
+    given: Vec<HidePattern>,
+    quarantines: Vec<HidePattern>,
+}
 
 impl HidePatterns {
     /// Reads those of a plan, which were validated.
@@ -204,27 +207,40 @@ impl HidePatterns {
     /// Returns those of a directory beside which another one hides something, which may have been quarantined here.
     #[must_use]
     pub fn with_quarantines(mut self) -> Self {
-        let quarantines = QUARANTINES.iter().filter_map(|text| text.parse().ok());
-        let missing: Vec<_> = quarantines.filter(|pattern| !self.0.contains(pattern)).collect();
-        self.0.extend(missing);
+        self.quarantines = QUARANTINES.iter().filter_map(|text| text.parse().ok()).collect();
         self
     }
 
     /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all().next().is_none()
+    }
+
+    /// Returns whether there are some that somebody has given.
+    pub fn has_given(&self) -> bool {
+        !self.given.is_empty()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &HidePattern> {
+        self.given.iter().chain(&self.quarantines)
     }
 
     /// Returns whether one hides this path, as seen from the shared directory. What is in a hidden directory is not asked for.
     pub fn hide(&self, path: &Path, is_directory: bool) -> bool {
         let names: Vec<&OsStr> = path.iter().collect();
-        self.0.iter().any(|pattern| pattern.matches(&names, is_directory))
+        self.all().any(|pattern| pattern.matches(&names, is_directory))
+    }
+
+    /// Returns whether one hides what a symlink leads to. Nothing that is quarantined is found by a symlink, and an agent can make one of that name.
+    pub fn hide_by_link(&self, path: &Path) -> bool {
+        let names: Vec<&OsStr> = path.iter().collect();
+        self.given.iter().any(|pattern| pattern.matches(&names, true))
     }
 
     /// Returns the pattern that hides this path, or a directory that it lies in. Whether the path itself is a directory is not
     /// known.
     pub fn hiding(&self, path: &Path) -> Option<&HidePattern> {
-        self.0.iter().find(|pattern| pattern.matches_on_the_way(path))
+        self.all().find(|pattern| pattern.matches_on_the_way(path))
     }
 }
 
@@ -233,13 +249,13 @@ impl HidePatterns {
     /// the link leads to: patterns follow none.
     pub fn hiding_beneath_link(&self, link: &Path, directory: &Path) -> Option<&HidePattern> {
         let [link, directory] = [link, directory].map(|path| path.iter().collect::<Vec<_>>());
-        self.0.iter().find(|pattern| pattern.differs(&link, &directory))
+        self.given.iter().find(|pattern| pattern.differs(&link, &directory))
     }
 }
 
 impl FromIterator<HidePattern> for HidePatterns {
     fn from_iter<I: IntoIterator<Item = HidePattern>>(patterns: I) -> Self {
-        let all = Self(patterns.into_iter().collect());
+        let all = Self { given: patterns.into_iter().collect(), quarantines: Vec::new() };
         if all.is_empty() { all } else { all.with_quarantines() }
     }
 }
@@ -266,6 +282,9 @@ mod tests {
             assert!(!is_hidden(&patterns(&[]), &path), "{path}");
             assert!(is_hidden(&patterns(&[]).with_quarantines(), &path), "{path}");
         }
+        let path = Path::new("a/x.sandboxctl-quarantine");
+        assert!(patterns(&["/secrets"]).hide(path, false) && !patterns(&["/secrets"]).hide_by_link(path));
+        assert!(patterns(&["*-quarantine"]).hide_by_link(path));
         for name in
             ["dot-env.sandboxctl-quarantine", "dot-env.sandboxctl-quarantine-2", ".sandboxctl-quarantine-1"]
         {

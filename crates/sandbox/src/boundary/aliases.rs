@@ -75,9 +75,8 @@ fn found_in_other_case(
     names: &BTreeSet<OsString>,
     is_found: impl Fn(&OsStr) -> io::Result<bool>,
 ) -> io::Result<Option<OsString>> {
-    // Of letters beyond ASCII, and of what is no text, file systems that ignore case may know nothing.
-    let candidates = names.iter().filter(|name| name.is_ascii());
-    for (name, other) in candidates.map(|name| (name, in_other_case(name))) {
+    // Of letters beyond ASCII, file systems that ignore case may know nothing. One without a letter of ASCII has no other name here.
+    for (name, other) in names.iter().map(|name| (name, in_other_case(name))) {
         if names.contains(&other) {
             continue;
         }
@@ -130,6 +129,7 @@ mod tests {
         assert_eq!(found(&[".GIT", ".git", "a"], &ignoring_case), Some("A".into()));
         // What is gone, or has no letter of ASCII, says nothing.
         assert_eq!(found(&["1", "gone", "ä", "z"], &["1", "ä", "z", "Z"]), Some("Z".into()));
+        assert_eq!(found(&["密码.key"], &["密码.key", "密码.KEY"]), Some("密码.KEY".into()));
     }
 
     #[test]

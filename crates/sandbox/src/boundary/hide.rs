@@ -38,7 +38,7 @@ const BETWEEN_LOOKS: usize = 1024;
 pub(crate) enum HideQuery<'a> {
     /// What these patterns name.
     Named(&'a HidePatterns),
-    /// These very files, whatever they are called.
+    /// These very files and directories, whatever they are called.
     SameFiles(&'a HashSet<FileId>),
 }
 
@@ -129,14 +129,14 @@ impl Walker<'_> {
         let path = parent.path.join(name);
         // No mount reaches what lies deeper, and an agent can make such directories one by one.
         if within == Within::Shown && path.as_os_str().len() > LONGEST_PATH {
-            return self.hide(parent, path, name);
+            return self.hide_unsearched(parent, path, name);
         }
         match rustix::fs::openat(&parent.directory, name, flags, Mode::empty()) {
             Ok(directory) => self.read(&Rc::new(Directory { directory, path }), within),
             // One that is gone by now, or became something else, is no directory to hide anything in.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
             Err(_) if within == Within::Hidden => Ok(()),
-            Err(Errno::ACCESS | Errno::PERM) => self.hide(parent, path, name),
+            Err(Errno::ACCESS | Errno::PERM) => self.hide_unsearched(parent, path, name),
             Err(errno) => Err(errno),
         }
     }
@@ -158,14 +158,12 @@ impl Walker<'_> {
                     self.waiting.push((Rc::clone(parent), name, within));
                 }
                 _ if within == Within::Hidden => self.note_names(parent, &name),
-                // A link may lead to a directory.
+                HideQuery::Named(patterns) if kind == FileType::Symlink && patterns.hide_by_link(&path) => {
+                    self.found.links.push(path);
+                }
                 HideQuery::Named(patterns)
-                    if patterns.hide(&path, is_directory || kind == FileType::Symlink) =>
+                    if kind != FileType::Symlink && patterns.hide(&path, is_directory) =>
                 {
-                    if kind == FileType::Symlink {
-                        self.found.links.push(path);
-                        continue;
-                    }
                     if is_directory {
                         self.waiting.push((Rc::clone(parent), name.clone(), Within::Hidden));
                     } else {
@@ -174,7 +172,7 @@ impl Walker<'_> {
                     self.hide(parent, path, &name)?;
                 }
                 // Quarantines and objects are in any directory.
-                HideQuery::Named(_) | HideQuery::SameFiles(_) if is_directory => {
+                HideQuery::Named(_) if is_directory => {
                     self.waiting.push((Rc::clone(parent), name, within));
                 }
                 HideQuery::Named(patterns) => {
@@ -190,6 +188,9 @@ impl Walker<'_> {
                     let stat = rustix::fs::statat(&parent.directory, &name, AtFlags::SYMLINK_NOFOLLOW);
                     if stat.is_ok_and(|stat| files.contains(&file_id(&stat))) {
                         self.hide(parent, path, &name)?;
+                    }
+                    if is_directory {
+                        self.waiting.push((Rc::clone(parent), name, within));
                     }
                 }
             }
@@ -210,6 +211,14 @@ impl Walker<'_> {
         if let Ok(stat) = rustix::fs::statat(&parent.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             let size = u64::try_from(stat.st_size).unwrap_or_default();
             self.found.objects.push(NamedByHash { path, file_id: file_id(&stat), size });
+        }
+    }
+
+    /// Hides a directory that cannot be searched, unless no pattern was given that could be of something in it.
+    fn hide_unsearched(&mut self, parent: &Directory, path: PathBuf, name: &OsString) -> Result<(), Errno> {
+        match self.wanted {
+            HideQuery::Named(patterns) if !patterns.has_given() => Ok(()),
+            HideQuery::Named(_) | HideQuery::SameFiles(_) => self.hide(parent, path, name),
         }
     }
 

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 
 use crate::machine::{Caller, callers};
 use crate::place::Place;
@@ -185,6 +186,36 @@ fn what_links_with_a_hidden_name_lead_to_stays_hidden_in_the_next_run() {
             assert_eq!(target(".env"), std::path::Path::new("a/d/file"), "{what} {attack}");
             assert_eq!(target("a/d"), std::path::Path::new("../c"), "{what} {attack}");
         }
+    }
+}
+
+#[test]
+fn another_name_of_what_a_link_leads_to_is_hidden() {
+    for (place, what) in places("other names of what links lead to") {
+        for name in ["real", "directory/key"] {
+            place.write(&format!("workspace/{name}"), "KEY=1");
+        }
+        symlink("real", place.path("workspace/token")).unwrap();
+        symlink("directory", place.path("workspace/secrets")).unwrap();
+        fs::hard_link(place.path("workspace/real"), place.path("workspace/one")).unwrap();
+        fs::hard_link(place.path("workspace/directory/key"), place.path("workspace/two")).unwrap();
+        let read = |flags: &[&str]| said(&script(&place, flags, "cat one two"));
+        assert_eq!(read(&[]), "KEY=1KEY=1", "{what}: the control");
+        assert_eq!(read(&["--hide", "token", "--hide", "secrets"]), "", "{what}");
+    }
+}
+
+#[test]
+fn a_link_with_the_name_of_a_quarantine_hides_nothing() {
+    for (place, what) in places("links like quarantines") {
+        place.write("workspace/src/file", "shown");
+        let output =
+            script(&place, &[], "ln -s src x.sandboxctl-quarantine; ln -s . y.sandboxctl-quarantine-1");
+        assert!(output.status.success(), "{what}: {output:?}");
+        let output = script(&place, &["--hide", ".env"], "cat src/file");
+        assert_eq!(said(&output), "shown", "{what}: {output:?}");
+        let output = script(&place, &["--hide", "*-quarantine"], "cat src/file");
+        assert_eq!(said(&output), "", "{what}: the control: {output:?}");
     }
 }
 

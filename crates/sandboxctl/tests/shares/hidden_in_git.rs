@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::machine::callers;
+use crate::machine::{Caller, callers};
 use crate::place::Place;
 use crate::{error, places, said, script};
 
@@ -39,6 +39,24 @@ fn what_git_lfs_has_stored_of_a_hidden_file_is_hidden_too() {
         let two = ["-v", "./config:/workspace", "-v", "./deep:/deep", "--hide", "local.yml"];
         let output = script(&place, &two, "cat local.yml; find /deep -type f -exec cat {} +");
         assert!(output.status.success() && said(&output).is_empty(), "{what}: {output:?}");
+    }
+}
+
+#[test]
+fn what_may_be_a_copy_of_a_file_that_its_owner_cannot_read_is_hidden() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for caller in callers("copies of what cannot be read") {
+        let place = Place::new(caller);
+        for (name, content) in [(".env", "KEY=1"), (&"a".repeat(64), "other"), (&"b".repeat(64), "longer")] {
+            place.write(&format!("workspace/{name}"), content);
+        }
+        fs::set_permissions(place.path("workspace/.env"), fs::Permissions::from_mode(0o000)).unwrap();
+        let output = script(&place, &["--hide", ".env"], "cat aaa* bbb*");
+        assert!(output.status.success(), "{caller:?}: {output:?}");
+        // Root alone can read it, and so tell that it is none.
+        let is_root = caller == Caller::Root;
+        assert_eq!(said(&output), if is_root { "otherlonger" } else { "longer" }, "{caller:?}");
     }
 }
 

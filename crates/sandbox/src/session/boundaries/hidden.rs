@@ -9,10 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, FileId, Plan};
 use policy::rules::hide::HidePatterns;
 use policy::text::escape;
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::search_in::{search_in, shown};
@@ -99,7 +99,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
     }
     let until = Deadline::after(SEARCH_LIMIT);
     let mut everything = Vec::new();
-    let mut linked = HashSet::new();
+    let (mut linked, mut led) = (HashSet::new(), Vec::new());
     let mut objects = stored_copies::Objects::default();
     let mut through = FoundThrough::default();
     for boundary in plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory) {
@@ -120,6 +120,7 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
         }
         linked.extend(search.linked);
         objects.add(boundary, search.objects);
+        led.extend(led_to.iter().map(|one| one.path.clone()));
         everything.extend(led_to);
         everything.extend(search.hidden.into_iter().map(|one| HiddenOnHost {
             path: boundary.host.join(one.path),
@@ -138,7 +139,10 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
     let again: Vec<_> = again.collect();
     everything.extend(again);
     refuse_shared_otherwise(plan, &everything)?;
-    everything.extend(stored_copies::find(plan, caller, &everything, objects, until)?);
+    let copies = stored_copies::find(plan, caller, &everything, objects, until)?;
+    linked.extend(copies.iter().map(|copy| copy.file_id));
+    everything.extend(copies);
+    linked.extend(with_other_names(plan, caller, &led, until)?);
     for (boundary, found) in plan.boundaries.iter().zip(&mut found) {
         if boundary.kind != BoundaryKind::Directory {
             continue;
@@ -162,6 +166,36 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
         }
     }
     Ok(found)
+}
+
+/// Lists the files that have other names, of what links lead to: files, and all that is in directories.
+fn with_other_names(
+    plan: &Plan,
+    caller: Identity,
+    led: &[PathBuf],
+    until: Deadline,
+) -> Result<HashSet<FileId>, StartError> {
+    let mut linked = HashSet::new();
+    for boundary in plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory) {
+        let within = led.iter().filter_map(|path| path.strip_prefix(&boundary.host).ok());
+        let within: Vec<&Path> = within.filter(|path| *path != Path::new("")).collect();
+        if within.is_empty() {
+            continue;
+        }
+        search_in(boundary, caller, "other names of what is hidden", |root| {
+            for path in within {
+                let own = beneath::stat(root, path).ok().map(|stat| (path.to_owned(), stat));
+                let all = stored_copies::beneath_of(root, path, until)?.into_iter().chain(own);
+                let is_linked = |stat: &Stat| {
+                    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink > 1
+                };
+                linked
+                    .extend(all.filter(|(_, stat)| is_linked(stat)).map(|(_, stat)| beneath::file_id(&stat)));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(linked)
 }
 
 /// Looks for another name of a single file in a writable directory: through it the agent can write what is read-only at the one that is

@@ -70,12 +70,21 @@ pub(super) fn find(
             for one in hidden.iter().filter_map(|one| one.path.strip_prefix(&boundary.host).ok()) {
                 for (file, size) in files(root, one, &objects, until)? {
                     let Some(of_size) = objects.remove(&size) else { continue };
-                    let Some(rest) = left.checked_sub(size) else {
+                    let content = match beneath::file(root, &file) {
+                        Ok((content, _)) => Some(content),
+                        // Whoever reads it may be another user.
+                        Err(Errno::ACCESS | Errno::PERM) => None,
+                        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                            objects.insert(size, of_size);
+                            continue;
+                        }
+                        Err(errno) => return Err(errno.into()),
+                    };
+                    let (Some(content), Some(rest)) = (content, left.checked_sub(size)) else {
                         found.extend(of_size);
                         continue;
                     };
                     left = rest;
-                    let (content, _) = beneath::file(root, &file)?;
                     let sum = sum(std::fs::File::from(content).take(size))?;
                     let (same, others): (Vec<_>, Vec<_>) =
                         of_size.into_iter().partition(|(name, _)| *name == sum);
@@ -111,7 +120,11 @@ fn files(
 }
 
 /// Lists all regular files beneath a directory. What its owner cannot list is nothing that their git could have copied.
-fn beneath_of(root: &Entered<'_>, directory: &Path, until: Deadline) -> io::Result<Vec<(PathBuf, Stat)>> {
+pub(super) fn beneath_of(
+    root: &Entered<'_>,
+    directory: &Path,
+    until: Deadline,
+) -> io::Result<Vec<(PathBuf, Stat)>> {
     let mut found = Vec::new();
     let mut ahead = vec![directory.to_owned()];
     while let Some(directory) = ahead.pop() {
