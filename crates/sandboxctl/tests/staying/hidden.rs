@@ -72,13 +72,26 @@ fn one_that_is_to_run_on_says_what_it_shows() {
     }
 }
 
-/// Nothing of it is kept open, so nobody knows where it is.
 #[test]
-fn what_is_not_where_it_was_hidden_counts_as_shown() {
+fn what_was_hidden_and_is_removed_shows_nothing() {
+    for caller in callers("hidden files of persistent sandboxes that are removed") {
+        for action in ["rm sub/.env", "rm -r sub", "rm -r .sandboxctl-quarantine"] {
+            let case = format!("{action}, by {caller:?}");
+            let place = Place::new(caller);
+            place.write("workspace/sub/.env", "KEY=1\n");
+            place.write("workspace/.sandboxctl-quarantine/17-0/dot-env", "KEY=2\n");
+            let sandbox = Staying::create(&place, &["--hide", ".env"]);
+            let done = place.outside(&["sh", "-c", action]).current_dir(place.workspace()).status().unwrap();
+            assert!(done.success(), "{case}");
+            assert_eq!(sandbox.prints(&["sh", "-c", "find . -type f -exec cat {} +"]), "", "{case}");
+        }
+    }
+}
+
+#[test]
+fn what_lies_elsewhere_than_it_was_hidden_is_shown() {
     for caller in callers("hidden files of persistent sandboxes that are moved") {
-        for action in
-            ["mv sub sub2", "rm sub/.env", "mv sub/.env .", "mv sub sub2; mkdir sub; mv sub2/.env sub"]
-        {
+        for action in ["mv sub sub2", "mv sub/.env .", "mv sub sub2; mkdir sub; mv sub2/.env sub"] {
             let case = format!("{action}, by {caller:?}");
             let place = Place::new(caller);
             place.write("workspace/sub/.env", "KEY=1\n");

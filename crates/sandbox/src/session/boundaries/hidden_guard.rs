@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use policy::plan::{Boundary, BoundaryKind, FileId, Plan};
 use policy::text::escape;
@@ -16,14 +17,19 @@ use rustix::io::Errno;
 
 use super::whereabouts::Whereabouts;
 use crate::boundary::detect::origin::{Facts, born};
+use crate::boundary::hide::{self, HideQuery};
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
+use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::state::sandboxes::CoveredPath;
 
 /// How many files are kept open, so that no other one gets their number, and so that they are found again where they are renamed.
 const MAX_HELD: usize = 256;
+
+/// How long is looked for what is gone from where it was. Somebody waits for their command.
+const SEARCH_LIMIT: Duration = Duration::from_secs(5);
 
 /// Watches over the hidden paths of a run.
 #[derive(Default)]
@@ -146,15 +152,15 @@ impl HidingBoundary {
         Self { mounted, paths, ..self }
     }
 
-    /// Lists what is shown that was hidden, once: a sentence for a person, and the path inside.
-    fn shown(&self) -> io::Result<Vec<(String, PathBuf)>> {
+    /// Lists what is shown that was hidden, once.
+    fn uncovered(&self) -> io::Result<Vec<(&CoveredPath, Uncovered)>> {
         let root = self.root.enter()?;
         let inspection = self.inspect(&root);
         let mut all = Vec::new();
         for path in &self.paths {
             if let Some(uncovered) = path.check(&inspection) {
                 path.state.set(CoverState::Shown);
-                all.push(self.describe(&path.one, &uncovered));
+                all.push((&path.one, uncovered));
             }
         }
         Ok(all)
@@ -296,7 +302,11 @@ impl HiddenGuard {
 
     /// Lists what is shown that was hidden, once: a sentence for a person, and the path inside.
     pub(super) fn shown(&self) -> Vec<(String, PathBuf)> {
-        self.0.iter().filter_map(|boundary| boundary.shown().ok()).flatten().collect()
+        let uncovered = |boundary: &HidingBoundary| {
+            let all = boundary.uncovered().unwrap_or_default().into_iter();
+            all.map(|(one, uncovered)| boundary.describe(one, &uncovered)).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(uncovered).collect()
     }
 
     /// Lists every directory on the way to a hidden path.
@@ -312,17 +322,24 @@ impl HiddenGuard {
 }
 
 /// Lists what is shown of what a sandbox hid when it started, for a sandbox that nobody watches: a sentence for a person, and the path inside.
-/// Nothing was kept open, so what is not where it was counts as shown, too.
+/// Nothing was kept open, so what is gone from where it was is looked for: where it is in no shared directory, it was removed, and shows nothing.
 pub(crate) fn shown_since(plan: &Plan, caller: Identity, covered: &[CoveredPath]) -> Vec<(String, PathBuf)> {
     let mut all = Vec::new();
+    let mut lost = Vec::new();
     for (number, boundary) in plan.boundaries.iter().enumerate() {
         let in_it: Vec<_> = covered.iter().filter(|one| one.boundary == number).collect();
         if in_it.is_empty() {
             continue;
         }
-        let hiding = HidingBoundary::open(plan, caller, boundary);
-        if let Some(Ok(shown)) = hiding.map(|hiding| hiding.remembering(in_it).shown()) {
-            all.extend(shown);
+        let hiding = HidingBoundary::open(plan, caller, boundary).map(|hiding| hiding.remembering(in_it));
+        if let Some((hiding, Ok(uncovered))) = hiding.as_ref().map(|hiding| (hiding, hiding.uncovered())) {
+            for (one, uncovered) in uncovered {
+                let said = hiding.describe(one, &uncovered);
+                match uncovered {
+                    Uncovered::Lost => lost.push((one.file_id, said)),
+                    Uncovered::Replaced(_) | Uncovered::Moved(_) => all.push(said),
+                }
+            }
         } else {
             let warning = format!(
                 "{} was moved or replaced on the host while the sandbox ran, so nobody knows whether all is hidden in it",
@@ -331,5 +348,24 @@ pub(crate) fn shown_since(plan: &Plan, caller: Identity, covered: &[CoveredPath]
             all.push((warning, boundary.guest.clone()));
         }
     }
+    let wanted = lost.iter().map(|(file_id, _)| *file_id).collect();
+    let found = if lost.is_empty() { None } else { found_again(plan, caller, &wanted) };
+    let may_be_shown = |file_id: &FileId| found.as_ref().is_none_or(|found| found.contains(file_id));
+    all.extend(lost.into_iter().filter(|(file_id, _)| may_be_shown(file_id)).map(|(_, said)| said));
     all
+}
+
+/// Looks for files and directories in everything that is shared; `None` where not all of that could be searched.
+fn found_again(plan: &Plan, caller: Identity, wanted: &HashSet<FileId>) -> Option<HashSet<FileId>> {
+    let until = Deadline::after(SEARCH_LIMIT);
+    let mut found = HashSet::new();
+    for boundary in plan.boundaries.iter().filter(|boundary| boundary.kind != BoundaryKind::File) {
+        let root = Root::open(boundary, caller).ok()?;
+        let search = hide::search(&root.enter().ok()?, HideQuery::SameFiles(wanted), until).ok()?;
+        if !search.is_whole {
+            return None;
+        }
+        found.extend(search.hidden.iter().map(|one| one.file_id));
+    }
+    Some(found)
 }
