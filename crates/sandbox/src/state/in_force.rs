@@ -75,7 +75,9 @@ impl KnownDirectory {
 
     /// Returns whether it is the same directory as one that is there now.
     fn is(&self, now: &Self) -> bool {
-        (self.device, self.inode) == (now.device, now.inode) && (self.born.is_none() || self.born == now.born)
+        // Some file systems get another device number each time they are mounted.
+        let is_same_device = self.born.is_some() || self.device == now.device;
+        is_same_device && self.inode == now.inode && self.born == now.born
     }
 }
 
@@ -307,6 +309,10 @@ mod tests {
         let places = store.read().unwrap();
         assert_eq!(known(&places, "b/p2"), (true, true));
         assert_eq!(known(&places, "copied"), (false, false));
+        // Its file system was mounted again, and has another device number.
+        let elsewhere = |known: &KnownDirectory| KnownDirectory { device: known.device + 1, ..known.clone() };
+        let directories = places.directories.iter().map(elsewhere).collect();
+        assert_eq!(known(&Places { directories, ..store.read().unwrap() }, "b/p2"), (true, true));
         // One that was born at another time has the number of the one that is gone.
         let reborn = |known: &KnownDirectory| KnownDirectory { born: Some((1, 0)), ..known.clone() };
         let directories = places.directories.iter().map(reborn).collect();
