@@ -111,7 +111,8 @@ fn what_an_earlier_run_left_in_parts_is_found_when_they_are_put_together() {
         let baseline = boundary.baseline();
         boundary.write("node_modules/s/config", OBEYED);
         for part in parts {
-            boundary.write(&format!("node_modules/s/{part}"), "ref: refs/heads/main\n");
+            let content = if *part == "HEAD" { "ref: refs/heads/main" } else { &"0".repeat(40) };
+            boundary.write(&format!("node_modules/s/{part}"), &format!("{content}\n"));
         }
         assert_eq!(last(&boundary, &baseline), first, "{parts:?}");
     }

@@ -237,10 +237,10 @@ fn where_an_operation_goes_back_to_is_compared() {
 fn a_reference_that_git_alone_reads_does_not_hide_a_commit() {
     let moves_packed = "git pack-refs --all --prune; main=$(git rev-parse main); ";
     for (then, is_read) in [
-        ("git update-ref refs/heads/evil $commit; printf 'ref: refs/heads/evil\\0x\\n' >.git/HEAD", false),
+        ("git update-ref refs/heads/evil $commit; printf 'ref: refs/heads/evil\\0x\\n' >.git/HEAD", true),
         (
             "git update-ref refs/heads/evil $commit; printf 'ref: refs/heads/evil\\0x\\n' >.git/refs/heads/main",
-            false,
+            true,
         ),
         ("sed -i \"s#.* refs/heads/main#$commit\trefs/heads/main#\" .git/packed-refs", true),
         (
@@ -435,12 +435,48 @@ fn a_branch_of_a_main_work_tree_that_is_not_shared_has_moved() {
 
 #[test]
 fn a_bare_repository_has_no_work_tree_for_which_a_branch_would_move() {
+    // One that has become bare keeps its index.
+    for make in [
+        "git clone -q --bare . $TOP/bare.git",
+        "cp -r .git $TOP/bare.git; git -C $TOP/bare.git config core.bare true",
+    ] {
+        let boundary = with_hooks(&[]);
+        assert!(sh(&boundary, ".", make));
+        let data = Boundary { _top: tempfile::tempdir().unwrap(), host: boundary.host.join("../bare.git") };
+        let baseline = data.baseline();
+        commits(&boundary, "file", "git push -q ../bare.git $commit:main");
+        assert_eq!(unindexed(&data, &baseline), [], "{make}");
+    }
+}
+
+#[test]
+fn what_a_branch_that_has_moved_has_no_more_is_reported_where_the_work_tree_is_not_shared() {
     let boundary = with_hooks(&[]);
-    assert!(sh(&boundary, ".", "git clone -q --bare . $TOP/bare.git"));
-    let data = Boundary { _top: tempfile::tempdir().unwrap(), host: boundary.host.join("../bare.git") };
+    assert!(sh(&boundary, ".", "mkdir d; echo '*' >d/.gitignore; git add -f d; git commit -qm ignored"));
+    let data = Boundary { _top: tempfile::tempdir().unwrap(), host: boundary.host.join(".git") };
     let baseline = data.baseline();
-    commits(&boundary, "file", "git push -q ../bare.git $commit:main");
-    assert_eq!(unindexed(&data, &baseline), []);
+    assert!(sh(&boundary, ".", "git rm -q --cached d/.gitignore; git commit -qm mine"));
+    assert_eq!(unindexed(&data, &baseline), [], "the user's own commit");
+    assert!(sh(&boundary, ".", "git add -f d; git commit -qm again"));
+    let baseline = data.baseline();
+    let removes = "export GIT_INDEX_FILE=$TOP/forged; git read-tree HEAD; git rm -q --cached d/.gitignore; \
+                   commit=$(git commit-tree -p HEAD -m x $(git write-tree)); unset GIT_INDEX_FILE; git update-ref refs/heads/main $commit";
+    assert!(
+        sh(
+            &boundary,
+            ".",
+            &format!(
+                "cp -a . $TOP/control; cd $TOP/control; {removes}; echo x >>file; git stash -q; ! test -e d/.gitignore"
+            )
+        ),
+        "the control"
+    );
+    assert!(sh(&boundary, ".", removes));
+    for script in ["true", "rm .git/index"] {
+        assert!(sh(&boundary, ".", script));
+        let found = unindexed(&data, &baseline);
+        assert!(matches!(&found[..], [(_, Reason::MovedElsewhere { .. })]), "{script}: {found:?}");
+    }
 }
 
 #[test]

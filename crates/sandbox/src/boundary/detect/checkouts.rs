@@ -150,9 +150,9 @@ fn behind_links(root: BorrowedFd<'_>, unindexed: &UnindexedFiles) -> Option<Reas
 /// Says that a commit has something that the index of a work tree elsewhere has not: whatever lies there is hidden from the agent. What the index has
 /// neither so nor as before, the user has staged.
 fn moved(unindexed: &UnindexedFiles) -> Option<Reason> {
-    let UnindexedFiles { by, tree, commit, protected, others, is_whole, .. } = unindexed;
+    let UnindexedFiles { by, tree, commit, protected, others, removed, is_whole, .. } = unindexed;
     let is_news = |file: &ChangedFile| file.kind != StagedKind::File || file.indexed != Indexed::Otherwise;
-    let differs = !protected.is_empty() || others.iter().any(is_news) || !is_whole;
+    let differs = !protected.is_empty() || !removed.is_empty() || others.iter().any(is_news) || !is_whole;
     let tree = escape::path(tree);
     (by == Path::new(HEAD) && differs).then(|| Reason::MovedElsewhere { tree, commit: commit.clone() })
 }

@@ -411,12 +411,11 @@ fn removed(root: BorrowedFd<'_>, before: &Index) -> Option<(PathBuf, Reason, Fin
         Reason::RecordsHidden { files, example }
     });
     let reason = left_out.or_else(|| attributes_gone(before, &[]))?;
-    let (git, name) = (before.path.parent()?, before.path.file_name()?);
-    let data = if git.is_absolute() { data_outside(git) } else { beneath::directory(root, git) };
-    let is_gone = match data {
-        Ok(data) => beneath::stat(&data, Path::new(name)).err() == Some(Errno::NOENT),
-        Err(errno) => errno == Errno::NOENT,
-    };
+    let is_attributes = before.path.ends_with("info/attributes");
+    let git = before.path.ancestors().nth(if is_attributes { 2 } else { 1 })?;
+    let data = if git.is_absolute() { data_outside(git) } else { beneath::directory(root, git) }.ok()?;
+    let found = beneath::stat(&data, before.path.strip_prefix(git).ok()?);
+    let is_gone = matches!(found, Err(Errno::NOENT | Errno::NOTDIR));
     is_gone.then(|| (before.path.clone(), reason, FindingOrigin::Earlier))
 }
 

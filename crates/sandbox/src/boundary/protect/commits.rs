@@ -3,7 +3,7 @@
 //! `git stash` and `git reset --hard` write what the commit at `HEAD` has, whatever the index holds, and `git rebase --abort` what the one has
 //! from which the rebase began.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -101,7 +101,9 @@ pub(crate) enum Indexed {
 #[derive(Debug, Default)]
 pub(crate) struct Difference {
     pub(crate) files: Vec<ChangedFile>,
-    /// The directories that they lie in, with the numbers of their trees.
+    /// What the other one has and this one has not, with what names its content.
+    pub(crate) removed: Vec<(PathBuf, String)>,
+    /// The directories that the files lie in, with the numbers of their trees.
     pub(crate) directories: BTreeMap<PathBuf, String>,
     /// Whether everything could be read.
     pub(crate) is_whole: bool,
@@ -141,32 +143,50 @@ fn compared(
 ) -> Difference {
     let mut found = Difference { is_whole: true, ..Difference::default() };
     let mut left = MAX_ENTRIES;
-    let mut ahead = vec![(directory, before, now)];
+    let mut ahead = vec![(directory, before, Some(now))];
     while let Some((directory, before, now)) = ahead.pop() {
-        if before.as_ref() == Some(&now) {
+        if before == now {
             continue;
         }
         let known = before.and_then(|before| entries(objects, &before)).unwrap_or_default();
         let known: BTreeMap<_, _> = known.into_iter().collect();
-        let Some(entries) = entries(objects, &now) else {
+        let Some(entries) = now.as_ref().map_or_else(|| Some(Vec::new()), |now| entries(objects, now)) else {
             found.is_whole = false;
             continue;
         };
-        found.directories.insert(directory.clone(), now.hex());
-        for (name, (kind, id)) in entries {
-            let path = directory.join(OsStr::from_bytes(&name));
-            let was = known.get(&name);
-            if left == 0 || path.as_os_str().len() > MAX_PATH || found.files.len() == MAX_CHANGED {
+        if let Some(now) = now {
+            found.directories.insert(directory.clone(), now.hex());
+        }
+        let mut is_too_much = |path: &Path, found: &Difference| {
+            let is_bounded = left > 0 && found.files.len() + found.removed.len() < MAX_CHANGED;
+            left = left.saturating_sub(1);
+            !is_bounded || path.as_os_str().len() > MAX_PATH
+        };
+        let names: BTreeSet<&Vec<u8>> = entries.iter().map(|(name, _)| name).collect();
+        for (name, (kind, id)) in known.iter().filter(|(name, _)| !names.contains(name)) {
+            let path = directory.join(OsStr::from_bytes(name));
+            if is_too_much(&path, &found) {
                 found.is_whole = false;
                 return found;
             }
-            left -= 1;
+            match staged(*kind, id) {
+                Some((_, number)) => found.removed.push((path, number)),
+                None => ahead.push((path, Some(id.clone()), None)),
+            }
+        }
+        for (name, (kind, id)) in entries {
+            let path = directory.join(OsStr::from_bytes(&name));
+            let was = known.get(&name);
+            if is_too_much(&path, &found) {
+                found.is_whole = false;
+                return found;
+            }
             if was == Some(&(kind, id.clone())) {
                 continue;
             }
             let Some((kind, number)) = staged(kind, &id) else {
                 let was = was.filter(|(kind, _)| *kind == TreeEntryKind::Directory);
-                ahead.push((path, was.map(|(_, id)| id.clone()), id));
+                ahead.push((path, was.map(|(_, id)| id.clone()), Some(id)));
                 continue;
             };
             let before = was.and_then(|(kind, id)| staged(*kind, id)).map(|(_, number)| number);

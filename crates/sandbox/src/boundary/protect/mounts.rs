@@ -109,6 +109,8 @@ pub(crate) struct UnindexedFiles {
     pub(crate) format: ObjectFormat,
     pub(crate) protected: Vec<ChangedFile>,
     pub(crate) others: Vec<ChangedFile>,
+    /// What only the commit before has, and the index as well.
+    pub(crate) removed: Vec<PathBuf>,
     /// Those of both that are hidden inside.
     pub(crate) hidden: Vec<ChangedFile>,
     /// Whether all of the commit could be read.

@@ -69,21 +69,14 @@ pub(crate) struct References {
     format: ObjectFormat,
     /// Whether they are in tables. What else lies beside these is not obeyed, and the other way round.
     has_tables: bool,
-    /// Whether the repository itself has no work tree. Linked ones it may have.
-    is_bare: bool,
 }
 
 impl References {
     /// Opens those in a directory of git's data and in the one that it shares with others.
     pub(crate) fn of(own: OwnedFd, common: OwnedFd) -> Self {
-        let config = read(&common, Path::new("config"), MAX_CONTENT as u64).unwrap_or_default();
+        let config = config(&common);
         let (format, has_tables) = (ObjectFormat::of(&config), repository::has_tables(&config));
-        Self { own, common, format, has_tables, is_bare: does_without_work_tree(&config) }
-    }
-
-    /// Returns whether the repository itself has no work tree. Linked ones it may have.
-    pub(crate) fn is_bare(&self) -> bool {
-        self.is_bare
+        Self { own, common, format, has_tables }
     }
 
     /// Returns what names the objects of the repository.
@@ -190,12 +183,23 @@ impl Leads {
     /// Reads the content of a file that is one.
     fn of(content: &[u8], format: ObjectFormat) -> Result<Self, UnclearReference> {
         if let Some(name) = content.strip_prefix(b"ref:") {
+            // Git takes it for a string of C.
+            let name = name.split(|byte| *byte == 0).next().unwrap_or(name);
             return Ok(Self::Reference(name.trim_ascii().to_vec()));
         }
         // What follows the number some readers ignore.
         let number = content.trim_ascii_start().get(..2 * format.length());
         number.and_then(ObjectId::from_hex).map(Self::Object).ok_or(UnclearReference)
     }
+}
+
+/// Returns whether a repository itself has no work tree, by the directory of its data. Linked ones it may have.
+pub(crate) fn is_bare(data: &OwnedFd) -> bool {
+    does_without_work_tree(&config(data))
+}
+
+fn config(data: &OwnedFd) -> Vec<u8> {
+    read(data, Path::new("config"), MAX_CONTENT as u64).unwrap_or_default()
 }
 
 /// Finds a reference in the tables in force in a directory of git's data: the last one that has it counts.

@@ -78,7 +78,7 @@ impl Search<'_> {
             let unindexed = unindexed.unwrap_or_default();
             if !commits.is_empty() || !unindexed.is_empty() {
                 // Of a bare one, what is around it is no work tree, and only the linked ones have a branch checked out.
-                let is_bare = references.is_bare() && data.host == self.host.join(&data.git);
+                let is_bare = references::is_bare(&data.common) && data.host == self.host.join(&data.git);
                 let tree = data.trees.first().filter(|_| !is_bare).map(|tree| self.host.join(tree));
                 // Where git's data alone are shared, they are taken for it.
                 let tree = tree.map(|tree| match tree.parent().filter(|_| tree.ends_with(".git")) {
@@ -98,10 +98,8 @@ impl Search<'_> {
         let open = |git: &Path| beneath::directory(self.root, git).ok();
         let (own, shared) = (open(git)?, open(&common)?);
         let trees = match &self.own_trees(git)[..] {
-            // Its work tree is none of those that are here. A bare repository has no index.
-            [tree] if tree == git && beneath::stat(&own, Path::new("index")).is_ok() => {
-                vec![self.main_tree(git)]
-            }
+            // Its work tree is none of those that are here.
+            [tree] if tree == git && !references::is_bare(&shared) => vec![self.main_tree(git)],
             trees => trees.to_vec(),
         };
         Some(Data { git: git.into(), own, common: shared, host: self.host.join(common), trees })
@@ -147,7 +145,7 @@ impl Search<'_> {
             let difference = commit.as_deref().map(|now| commits::difference(&mut objects, head, now));
             let difference = difference.unwrap_or_default();
             let is_whole = difference.is_whole;
-            let files = not_indexed(&data.own, format, difference);
+            let (files, removed) = not_indexed(&data.own, format, difference);
             for tree in trees {
                 let mut writes = Writes::to(self, tree, listed);
                 let (protected, others) =
@@ -159,6 +157,7 @@ impl Search<'_> {
                     format,
                     protected,
                     others,
+                    removed: removed.clone(),
                     hidden: Vec::new(),
                     is_whole,
                 });
@@ -170,7 +169,7 @@ impl Search<'_> {
             let (Some(commit), Ok(link)) = (head, link.strip_prefix(tree)) else { continue };
             let difference = commits::files_in(&mut objects, commit, link);
             let is_whole = difference.is_whole;
-            let mut others = not_indexed(&data.own, format, difference);
+            let (mut others, removed) = not_indexed(&data.own, format, difference);
             others.retain(|file| file.kind == StagedKind::File);
             unindexed.push(UnindexedFiles {
                 by: HEAD.into(),
@@ -179,6 +178,7 @@ impl Search<'_> {
                 format,
                 protected: Vec::new(),
                 others,
+                removed,
                 hidden: Vec::new(),
                 is_whole,
             });
@@ -198,12 +198,21 @@ impl Search<'_> {
     }
 }
 
-/// Lists the files that the index in a directory of git's data has not so: what it has is compared by itself.
-fn not_indexed(data: &OwnedFd, format: ObjectFormat, difference: Difference) -> Vec<ChangedFile> {
-    let Difference { files, directories, .. } = difference;
+/// Lists the files that the index in a directory of git's data has not so: what it has is compared by itself. Of those that are removed, lists what
+/// the index has as before.
+fn not_indexed(
+    data: &OwnedFd,
+    format: ObjectFormat,
+    difference: Difference,
+) -> (Vec<ChangedFile>, Vec<PathBuf>) {
+    let Difference { files, removed, directories, .. } = difference;
     let read = |name: &str| references::read(data, Path::new(name), MAX_SIZE);
-    let Some(content) = read("index").filter(|_| !files.is_empty()) else { return files };
-    let of_files: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
+    let differs = !files.is_empty() || !removed.is_empty();
+    let Some(content) = read("index").filter(|_| differs) else {
+        return (files, removed.into_iter().map(|(path, _)| path).collect());
+    };
+    let of_files = files.iter().map(|file| file.path.as_path());
+    let of_files: BTreeSet<&Path> = of_files.chain(removed.iter().map(|(path, _)| path.as_path())).collect();
     let is_wanted = |path: &Path, kind| match kind {
         // Of a sparse index: it stands for all that is in it.
         StagedKind::Directory => directories.contains_key(path),
@@ -231,5 +240,7 @@ fn not_indexed(data: &OwnedFd, format: ObjectFormat, difference: Difference) -> 
         };
         ChangedFile { indexed, ..file.clone() }
     });
-    with_indexed.collect()
+    let is_kept = |(path, number): &&(PathBuf, String)| indexed.contains(&(path.as_path(), number.as_str()));
+    let removed = removed.iter().filter(is_kept).map(|(path, _)| path.clone());
+    (with_indexed.collect(), removed.collect())
 }
