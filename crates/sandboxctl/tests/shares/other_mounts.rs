@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::process::Output;
 
-use crate::machine::{Caller, NORMAL, callers};
+use crate::machine::{Caller, Feature, NORMAL, callers, is_there};
 use crate::place::Place;
 use crate::{error, said};
 
@@ -22,8 +22,9 @@ fn mounted(place: &Place, mount: [&str; 2], flags: &[&str], script: &str) -> Out
 
 /// Places of all callers, where this may mount something.
 fn all(test: &str) -> Vec<Place> {
-    let all = callers(test);
-    if rustix::process::geteuid().is_root() { all.into_iter().map(Place::new).collect() } else { Vec::new() }
+    // Root alone mounts, whoever calls then.
+    let all = if is_there(Feature::Root, test) { callers(test) } else { Vec::new() };
+    all.into_iter().map(Place::new).collect()
 }
 
 #[test]
