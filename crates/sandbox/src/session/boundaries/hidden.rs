@@ -130,14 +130,14 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Hiding>, StartEr
         }));
     }
     let all: Vec<_> = everything.iter().map(|one| (one.path.as_path(), one.file_id, one.kind)).collect();
-    let again = other_mounts::find(plan, caller, &all)?.into_iter().map(|again| HiddenOnHost {
-        by: everything[again.of].by.clone(),
-        path: again.path,
-        file_id: again.file_id,
-        kind: again.kind,
+    let others = other_mounts::find(plan, caller, &all)?.into_iter().map(|other| HiddenOnHost {
+        by: everything[other.of].by.clone(),
+        path: other.path,
+        file_id: other.file_id,
+        kind: other.kind,
     });
-    let again: Vec<_> = again.collect();
-    everything.extend(again);
+    let others: Vec<_> = others.collect();
+    everything.extend(others);
     refuse_shared_otherwise(plan, &everything)?;
     let copies = stored_copies::find(plan, caller, &everything, objects, until)?;
     linked.extend(copies.iter().map(|copy| copy.file_id));

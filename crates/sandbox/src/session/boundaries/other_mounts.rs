@@ -17,7 +17,7 @@ use crate::host::identity::Identity;
 use crate::session::error::StartError;
 
 /// Another path by which something, or a part of it, is reached.
-pub(super) struct Again {
+pub(super) struct OtherMount {
     /// The number of what is reached.
     pub(super) of: usize,
     /// The path on the host.
@@ -33,7 +33,7 @@ pub(super) fn find(
     plan: &Plan,
     caller: Identity,
     all: &[(&Path, FileId, FileKind)],
-) -> Result<Vec<Again>, StartError> {
+) -> Result<Vec<OtherMount>, StartError> {
     let paths: Vec<&Path> = all.iter().map(|(path, ..)| *path).collect();
     let others = mountinfo::other_paths(&paths).map_err(StartError::step("reading what is mounted"))?;
     let mut found = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn find(
         others.iter().enumerate().flat_map(|(of, others)| others.iter().map(move |other| (of, other)));
     for (of, other) in of_all {
         let (_, file_id, kind) = all[of];
-        let again = |shown| Again { of, path: other.path.clone(), file_id, kind, shown };
+        let by_other = |shown| OtherMount { of, path: other.path.clone(), file_id, kind, shown };
         let boundaries = plan.boundaries.iter().enumerate();
         let mut is_shown = false;
         for (number, boundary) in boundaries.filter(|(_, one)| one.kind == BoundaryKind::Directory) {
@@ -53,18 +53,22 @@ pub(super) fn find(
                     // Something else may be mounted over it.
                     if there == file_id || (!other.is_whole() && there.device == file_id.device) {
                         let kind = FileType::from_raw_mode(stat.st_mode).into();
-                        found.push(Again { file_id: there, kind, ..again(Some((number, path.to_owned()))) });
+                        found.push(OtherMount {
+                            file_id: there,
+                            kind,
+                            ..by_other(Some((number, path.to_owned())))
+                        });
                     }
                 }
                 Err(_) if boundary.host.starts_with(&other.path) => {
                     is_shown = true;
-                    found.push(again(Some((number, PathBuf::new()))));
+                    found.push(by_other(Some((number, PathBuf::new()))));
                 }
                 Err(_) => {}
             }
         }
         if !is_shown {
-            found.push(again(None));
+            found.push(by_other(None));
         }
     }
     Ok(found)
@@ -89,22 +93,22 @@ pub(super) fn protect(
         })
         .collect();
     let known: Vec<_> = protected.iter().map(|(host, one)| (host.as_path(), one.file_id, one.kind)).collect();
-    for again in find(plan, caller, &known)? {
-        let Some((number, path)) = again.shown else { continue };
+    for other in find(plan, caller, &known)? {
+        let Some((number, path)) = other.shown else { continue };
         let (boundary, mounts) = (&plan.boundaries[number], &mut all[number]);
         let covered = mounts.read_only.iter().map(|one| &one.path);
         let mut covered = covered.chain(mounts.hidden.iter().map(|one| &one.path));
         if !is_writable(boundary) || covered.any(|covered| path.starts_with(covered)) {
             continue;
         }
-        let (host, one) = &protected[again.of];
+        let (host, one) = &protected[other.of];
         if path == Path::new("") {
             let what =
                 format!("by another mount it is, or lies in, {}, which is protected", escape::path(host));
             coverage.add_unprotected(boundary, &what);
             continue;
         }
-        let kept = ReadOnly { path, file_id: again.file_id, kind: again.kind, ..one.clone() };
+        let kept = ReadOnly { path, file_id: other.file_id, kind: other.kind, ..one.clone() };
         *mounts = std::mem::take(mounts).keeping(vec![kept]);
     }
     Ok(())

@@ -80,11 +80,6 @@ impl Search<'_> {
                 // Of a bare one, what is around it is no work tree, and only the linked ones have a branch checked out.
                 let is_bare = references::is_bare(&data.common) && data.host == self.host.join(&data.git);
                 let tree = data.trees.first().filter(|_| !is_bare).map(|tree| self.host.join(tree));
-                // Where git's data alone are shared, they are taken for it.
-                let tree = tree.map(|tree| match tree.parent().filter(|_| tree.ends_with(".git")) {
-                    Some(around) => around.to_path_buf(),
-                    None => tree,
-                });
                 let (git, common, branch) = (data.git, data.host, references.branch());
                 checkouts.push(Checkout { git, common, tree, branch, commits, unindexed });
             }
