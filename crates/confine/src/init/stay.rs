@@ -621,10 +621,10 @@ impl Staying {
         for _ in 0..BATCH {
             let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) else { break };
             let pid = pid.as_raw_nonzero().get();
+            // A supervisor that has left nothing says so. What one has left may have left something, too.
+            killed |= status.exit_status() != Some(0) || !self.children.contains(&pid);
             self.children.retain(|child| *child != pid);
             self.deadlines.remove(pid);
-            // One that has left nothing says so.
-            killed |= status.exit_status() != Some(0);
         }
         let resumed = self.children.iter().filter(|_| !self.is_paused);
         for child in resumed.filter_map(|child| Pid::from_raw(*child)) {

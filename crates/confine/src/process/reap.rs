@@ -97,26 +97,30 @@ pub(crate) fn kill_descendants_again() -> io::Result<Killed> {
 
 /// Kills what is there again and again, until the same processes have been there for so long. Whatever makes new ones is given no pause:
 /// each may be gone before its signal comes, and its child be there.
+///
+/// A child that was made behind the back of whoever lists the processes is in no list. What made it has ended meanwhile, and nobody has
+/// collected it: nothing lives if nothing is seen to live, and nothing has ended since the list before.
 fn kill_until_unchanged_for(unchanged: Duration, kept: &[i32]) -> io::Result<Killed> {
     let began = Instant::now();
-    let (mut last, mut since, mut pause) = (Vec::new(), began, Duration::ZERO);
+    let (mut last, mut since, mut pause) = (Descendants::default(), began, Duration::ZERO);
     loop {
-        let living = descendants(kept)?;
-        for pid in &living {
+        let found = descendants(kept)?;
+        for pid in &found.living {
             // It may have ended by itself; only this process, or its parent below, could have given its number away.
             let _ = kill_process(*pid, Signal::KILL);
         }
-        if living.is_empty() {
+        let is_unchanged = found == last;
+        if is_unchanged && found.living.is_empty() {
             return Ok(Killed::All);
         }
         let now = Instant::now();
-        if living == last {
+        if is_unchanged {
             if now - since > unchanged {
                 return Ok(Killed::NotYet);
             }
             pause = (pause * 2).clamp(Duration::from_micros(100), Duration::from_millis(100));
         } else {
-            (last, since, pause) = (living, now, Duration::ZERO);
+            (last, since, pause) = (found, now, Duration::ZERO);
         }
         if now - began >= DYING {
             return Ok(Killed::NotYet);
@@ -129,7 +133,8 @@ fn kill_until_unchanged_for(unchanged: Duration, kept: &[i32]) -> io::Result<Kil
 pub(crate) fn signal_descendants(signal: Signal) -> io::Result<()> {
     let mut signalled = Vec::new();
     for _ in 0..ROUNDS {
-        let new: Vec<_> = descendants(&[])?.into_iter().filter(|pid| !signalled.contains(pid)).collect();
+        let living = descendants(&[])?.living.into_iter();
+        let new: Vec<_> = living.filter(|pid| !signalled.contains(pid)).collect();
         if new.is_empty() {
             break;
         }
@@ -143,7 +148,7 @@ pub(crate) fn signal_descendants(signal: Signal) -> io::Result<()> {
 
 /// Adds up what this process and those below it use.
 pub(crate) fn usage() -> SandboxUsage {
-    let below = descendants(&[]).unwrap_or_default();
+    let below = descendants(&[]).unwrap_or_default().living;
     let own = std::iter::once(std::process::id());
     let all = below.iter().filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok()).chain(own);
     let mut used = SandboxUsage::default();
@@ -181,8 +186,16 @@ pub(crate) fn has_children() -> bool {
     !matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
 }
 
-/// Lists the processes below this one that have not ended, but for these children and what is below them.
-fn descendants(kept: &[i32]) -> io::Result<Vec<Pid>> {
+/// The processes below this one, in the order of their numbers.
+#[derive(Debug, Default, Eq, PartialEq)]
+struct Descendants {
+    living: Vec<Pid>,
+    /// Those that have ended and were not collected.
+    ended: Vec<Pid>,
+}
+
+/// Lists the processes below this one, but for these children and what is below them.
+fn descendants(kept: &[i32]) -> io::Result<Descendants> {
     let entries = fs::read_dir("/proc")?.flatten();
     let is_kept = |process: &Process| kept.iter().any(|kept| u32::try_from(*kept) == Ok(process.pid));
     let read = entries.filter_map(|entry| Process::read(&entry.path()).transpose());
@@ -194,9 +207,12 @@ fn descendants(kept: &[i32]) -> io::Result<Vec<Pid>> {
         below.extend(all.iter().filter(|process| process.parent == parent).map(|process| process.pid));
         next += 1;
     }
-    let lives = |process: &&Process| !process.has_ended && below[1..].contains(&process.pid);
-    let living = all.iter().filter(lives);
-    Ok(living.filter_map(|process| Pid::from_raw(i32::try_from(process.pid).ok()?)).collect())
+    let mut found = Descendants::default();
+    for process in all.iter().filter(|process| below[1..].contains(&process.pid)) {
+        let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { continue };
+        if process.has_ended { found.ended.push(pid) } else { found.living.push(pid) }
+    }
+    Ok(found)
 }
 
 /// Fields 1, 3, 4 and 20 of `/proc/PID/stat`, see `proc_pid_stat(5)`.
