@@ -34,7 +34,7 @@ use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::load::{self, Loaded};
 use crate::shell_words::quoted;
-use crate::ui::Ui;
+use crate::ui::{Ui, print};
 
 /// The longest call that is read, in bytes.
 const MAX_CALL: u64 = 4 << 20;
@@ -75,29 +75,39 @@ pub(crate) fn hook(ui: &Ui, args: HookArgs) -> Result<ExitCode, CommandError> {
     if args.answer {
         return answer_here(ui, args);
     }
-    let output = answer_of_child().unwrap_or_else(|why| {
+    let mut said = String::new();
+    let mut output = answer_of_child(&mut said).unwrap_or_else(|why| {
         let denied = Answer::Deny(format!("the sandbox of this session cannot be used: {why}"));
         denied.into_output(args.agent, EVENT, Map::new())
     });
+    if !said.is_empty() {
+        // Both agents show this to the person, and standard error to nobody if a hook succeeds.
+        output["systemMessage"] = Value::String(said);
+    }
     // Whatever else keeps the answer from the agent, this code does as well.
     Ok(if ui.json_line(&output).is_ok() { ExitCode::Success } else { ExitCode::Usage })
 }
 
-/// Has a process of its own answer the call on standard input.
+/// Has a process of its own answer the call on standard input. What it says to a person, such as that a file was quarantined, is added to
+/// `said` and printed.
 ///
 /// # Errors
 ///
 /// Why there is no answer.
-fn answer_of_child() -> Result<Value, String> {
+fn answer_of_child(said: &mut String) -> Result<Value, String> {
     let call = read_input().map_err(|error| format!("{:#}", error.cause))?;
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let failed = |error: io::Error| format!("cannot start this program: {error}");
     let mut command = Command::new(program);
     command.args(std::env::args_os().skip(1)).arg("--answer");
-    command.stdin(in_memory(&call).map_err(failed)?).stdout(Stdio::piped());
+    command.stdin(in_memory(&call).map_err(failed)?).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut answering = Running::spawn(&mut command, Group::Ours).map_err(failed)?;
-    let (status, [output, _]) =
+    let (status, [output, errors]) =
         answering.finish_with_output(Deadline::after(PATIENCE)).map_err(|error| error.to_string())?;
+    said.push_str(String::from_utf8_lossy(&errors.bytes).trim_end());
+    if !said.is_empty() {
+        print(&said);
+    }
     match status {
         None => Err(format!("there was no answer in {} seconds", PATIENCE.as_secs())),
         Some(status) if status.success() => serde_json::from_slice(&output.bytes)

@@ -95,6 +95,33 @@ fn a_command_runs_in_the_sandbox_of_its_session_as_it_was_written() {
     }
 }
 
+/// Agents show the standard error of a hook that succeeds to nobody.
+#[test]
+fn what_a_session_has_left_is_said_to_the_person_of_the_next_one() {
+    for place in natively("what sessions leave") {
+        let in_session = |session: &str, command: &str| {
+            let mut call = call(&place, command);
+            call["session_id"] = json!(session);
+            answer(&place, "claude-code", &call)
+        };
+        let first = in_session("first", "echo export X=1 >.envrc; ln -s /etc out");
+        assert!(first.get("systemMessage").is_none(), "nothing was to be said yet: {first}");
+        let command = first["hookSpecificOutput"]["updatedInput"]["command"].as_str().unwrap();
+        assert!(place.outside(&["bash", "-c", command]).output().unwrap().status.success());
+        // As it ends when it was idle: whoever comes next looks at what was made.
+        let seen = ours(&place, &["inspect", "claude-code-first"]).stdout;
+        let pid = serde_json::from_slice::<Value>(&seen).unwrap()[0]["pid"].to_string();
+        assert!(place.outside(&["kill", "-KILL", &pid]).output().unwrap().status.success());
+        let next = in_session("next", "true");
+        assert_eq!(next["hookSpecificOutput"]["permissionDecision"], "allow", "{next}");
+        let message = next["systemMessage"].as_str().unwrap_or_else(|| panic!("{next}"));
+        assert!(message.contains(".envrc") && message.contains("quarantine"), "{message}");
+        assert!(message.contains("/etc"), "{message}");
+        assert!(in_session("next", "true").get("systemMessage").is_none(), "it is said once");
+        ours(&place, &["rm", "--force", "claude-code-first", "claude-code-next"]);
+    }
+}
+
 #[test]
 fn rules_about_commands_decide_and_an_agent_that_cannot_ask_is_refused() {
     let Some(place) = native("rules about commands of hooks") else { return };
