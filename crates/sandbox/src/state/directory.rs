@@ -190,8 +190,8 @@ impl StateDir {
 
     /// Replaces a file as a whole: whoever reads it sees the old content or the new.
     ///
-    /// It is not forced to disk. Nothing here means anything after the machine has gone down, save trust, and
-    /// trust that is lost is asked for again.
+    /// It is not forced to disk, which would hold up each start. A power failure may leave a new file empty: a record that cannot be read
+    /// is set aside and named, and trust that is lost is asked for again.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), StateError> {
         self.replace(name, content, |_| Ok(()))
     }
