@@ -244,17 +244,17 @@ pub(super) fn carry(
             return Ok(Carried::Stays(record, lifeline));
         }
     };
-    if let Some(reached) = ending::reached_limit(&outcome.end, &plan.limits) {
-        ui.warning(&reached);
-        warnings.push(reached);
-    }
     let (code, failure) = ending::exit_code(&outcome.end, plan.provider);
     let refused = Some(())
         .filter(|()| plan.provider != Provider::Local)
         .and_then(|()| git_config::refused(&plan.agent.argv, code));
-    if let Some(refused) = refused {
-        ui.warning(refused);
-        warnings.push(refused.to_owned());
+    // What was noticed while it ran has been said.
+    let new = outcome.detected.iter().filter(|finding| !noticed.contains(&finding.path));
+    let made = lines(new).into_iter().map(report::made);
+    let reached = ending::reached_limit(&outcome.end, &plan.limits);
+    for warning in reached.into_iter().chain(refused.map(str::to_owned)).chain(made) {
+        ui.warning(&warning);
+        warnings.push(warning);
     }
     let failure = failure.map(|failure| match &outcome.end {
         End::NotFound(command) if plan.provider == Provider::Native => {
@@ -270,11 +270,6 @@ pub(super) fn carry(
             if asker.is_some() { ui.json_line(&object)? } else { ui.json(&object)? }
         }
         Format::Text => {
-            // What was noticed while it ran has been said.
-            let new = outcome.detected.iter().filter(|finding| !noticed.contains(&finding.path));
-            for line in lines(new) {
-                ui.warning(report::made(line));
-            }
             if show.report {
                 ui::print(report::table(&outcome.report).trim_end());
             }

@@ -111,6 +111,37 @@ fn what_tasks_warn_of_alike_is_said_once() {
     }
 }
 
+/// Both tasks leave a name that no list knows, and each another one for programs outside to obey.
+#[test]
+fn what_agents_have_made_is_said() {
+    for (caller, runner) in everywhere("warnings of what tasks have made") {
+        let place = Place::on(caller, runner);
+        let made = |name: &str| format!("echo id > .envrc; echo x > .unknown-name; echo {name}");
+        let tasks = [script("a", &made("a")), script("b", &made("b"))];
+        let output = batch(&place, &["--jobs=1"], &tasks).output().unwrap();
+        let what = format!("in {runner:?} by {caller:?}: {output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let said = |name: &str| {
+            let has_name =
+                |line: &&str| line.starts_with("warning: the agent has made") && line.contains(name);
+            stderr.lines().filter(has_name).collect::<Vec<_>>()
+        };
+        let moved = said(".envrc");
+        assert_eq!(moved.len(), 2, "{what}");
+        assert_eq!(said(".unknown-name").len(), 1, "{what}");
+        for id in ["a", "b"] {
+            let line = line(&output, id);
+            let warnings: Vec<_> =
+                line["warnings"].as_array().unwrap().iter().map(|one| one.as_str()).collect();
+            let is_in_line = |warning: &&&str| warnings.contains(&warning.strip_prefix("warning: "));
+            assert_eq!(moved.iter().filter(is_in_line).count(), 1, "{id}: {what}");
+        }
+        // The control: whoever wants quiet.
+        let output = batch(&place, &["--quiet"], &tasks).output().unwrap();
+        assert!(output.stderr.is_empty(), "in {runner:?} by {caller:?}: {output:?}");
+    }
+}
+
 #[test]
 fn progress_is_shown_on_a_terminal_alone() {
     for caller in callers("progress on a terminal") {

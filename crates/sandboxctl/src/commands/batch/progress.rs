@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use sandbox::host::capture::Captured;
+
 use crate::ui::{self, Ui};
 
 /// How many sentences are kept to be said no second time.
@@ -59,8 +61,10 @@ impl Progress {
     }
 
     /// Passes on what tasks say, unless one has said it before: most of it is about this machine, and alike for all.
-    pub(super) fn pass_on(&mut self, stderr: &[u8]) {
-        for line in String::from_utf8_lossy(stderr).lines() {
+    pub(super) fn pass_on(&mut self, stderr: &Captured) {
+        let said = String::from_utf8_lossy(&stderr.bytes);
+        let more = stderr.truncated.then_some("warning: a task had more to say: its line has all warnings");
+        for line in said.lines().chain(more) {
             if self.said.len() >= MAX_KEPT {
                 self.said.clear();
             }

@@ -3,6 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 
 use sandbox::batch::Ending;
+use sandbox::host::capture::Captured;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -34,7 +35,7 @@ pub(super) struct Outcome {
     pub(super) ending: Ending,
     pub(super) object: Map<String, Value>,
     /// What was said on standard error.
-    pub(super) stderr: Vec<u8>,
+    pub(super) stderr: Captured,
 }
 
 impl Outcome {
@@ -47,19 +48,19 @@ impl Outcome {
         let object = object
             .filter(|object: &Map<_, _>| ["result", "error"].iter().any(|key| object.contains_key(*key)));
         if let Some(object) = object {
-            return Self { ending: ending(&object, code), object, stderr: stderr.bytes };
+            return Self { ending: ending(&object, code), object, stderr };
         }
         let printed = String::from_utf8_lossy(&stderr.bytes);
         let message = format!("the `run` of this task ended without a result, {}", described(code, signal));
         let error = CommandError::message(Code::ToolFailed, message)
             .details(serde_json::json!({ "stderr": printed.trim_end() }));
         // Nobody knows how far it has come, so its command may have run.
-        Self { ending: Ending::Ran(code), object: error_object(&error), stderr: Vec::new() }
+        Self { ending: Ending::Ran(code), object: error_object(&error), stderr: Captured::default() }
     }
 
     /// Makes the outcome of what could not even begin.
     pub(super) fn failed(ending: Ending, error: &CommandError) -> Self {
-        Self { ending, object: error_object(error), stderr: Vec::new() }
+        Self { ending, object: error_object(error), stderr: Captured::default() }
     }
 }
 
@@ -93,7 +94,6 @@ pub(super) fn error_object(error: &CommandError) -> Map<String, Value> {
 mod tests {
     use std::process::ExitStatus;
 
-    use sandbox::host::capture::Captured;
     use serde_json::json;
 
     use super::*;

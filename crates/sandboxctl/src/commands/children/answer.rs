@@ -5,12 +5,10 @@
 use std::io;
 
 use policy::text::json_object::Mistake;
-use sandbox::boundary::detect::finding::{Finding, lines};
 use serde_json::{Map, Value, json};
 
 use super::super::run_process::Ended;
 use crate::error::{Code, CommandError};
-use crate::report;
 
 /// An answer to a request.
 #[derive(Debug)]
@@ -81,13 +79,6 @@ impl Answer {
         });
         let mut run = run.unwrap_or_default();
         end.warnings.extend(texts(&run["warnings"]));
-        let detected = serde_json::from_value::<Vec<Finding>>(run["detected"].clone()).unwrap_or_default();
-        for made in lines(&detected).into_iter().map(report::made) {
-            // What was detected while it ran is among the warnings already.
-            if !end.warnings.contains(&made) {
-                end.warnings.push(made);
-            }
-        }
         if run["result"].is_object() {
             let result = RESULT.map(|key| (key.to_owned(), run["result"][key].clone()));
             object.insert("result".to_owned(), Value::Object(Map::from_iter(result)));
