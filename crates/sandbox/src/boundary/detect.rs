@@ -173,6 +173,14 @@ impl Baseline {
         facts.file_id == self.root && (self.root_btime.is_none() || self.root_btime == facts.btime)
     }
 
+    /// Returns whether an open directory is the boundary on a file system that has another number now, so that nothing in it is known: some
+    /// get one each time they are mounted.
+    pub(crate) fn is_of_renumbered(&self, root: impl AsFd) -> bool {
+        let Some(Facts { file_id, btime, .. }) = Facts::of(root.as_fd()) else { return false };
+        let is_same = file_id.inode == self.root.inode && btime.is_some() && btime == self.root_btime;
+        is_same && file_id.device != self.root.device
+    }
+
     /// Returns whether an open directory belongs to whom the boundary belonged.
     pub(crate) fn is_of_same_owner(&self, root: impl AsFd) -> bool {
         stat_root(root.as_fd()).is_ok_and(|stat| stat.st_uid == self.root_owner)

@@ -13,7 +13,7 @@ use policy::text::escape;
 use tracing::debug;
 
 pub(crate) use self::clear::{OtherRuns, sweep};
-use self::clear::{clear_up, shorten};
+use self::clear::{clear_up, shorten, warn};
 use self::coverage::Coverage;
 use self::guard::WritableBoundary;
 pub(crate) use self::guard::{Guard, Losses};
@@ -44,6 +44,7 @@ use crate::state::walk_cache::Walks;
 mod beside;
 mod clear;
 mod coverage;
+mod found_again;
 mod guard;
 mod hidden;
 mod hidden_guard;
@@ -217,7 +218,9 @@ impl<'a> Boundaries<'a> {
             }
             let (host, hide) = (boundary.host.clone(), boundary.hide.clone());
             let also_hidden = hidden_paths.unnamed();
-            let remembered = Remembered { host, baseline, hide, also_hidden, stuck: None, unsearched: false };
+            let (stuck, unsearched, unmounted_since) = (None, false, None);
+            let remembered =
+                Remembered { host, baseline, hide, also_hidden, stuck, unsearched, unmounted_since };
             let read_only = mounts.read_only.clone();
             let others = if boundary.worktrees.is_empty() {
                 worktrees::elsewhere(&root, &mounts)
@@ -388,6 +391,8 @@ impl<'a> Boundaries<'a> {
                     }));
                 }
                 Err(error) => {
+                    let what = "what the agent made could not be searched";
+                    warn(notice, remembered, format_args!("{what}: {error}; the next command tries again"));
                     coverage.add_gap(boundary, &format!("it could not be searched: {error}"));
                     remaining.push(remembered.clone());
                 }

@@ -74,6 +74,9 @@ pub struct Remembered {
     /// directory counts changes from the start of this one, and then this is forgotten.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsearched: bool,
+    /// When a command found for the first time that its file system is not mounted, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmounted_since: Option<u64>,
 }
 
 impl Remembered {
@@ -87,8 +90,8 @@ impl Remembered {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Stuck {
     pub finding: Finding,
-    /// Which file it was. Another one at its place is somebody else's.
-    pub file_id: FileId,
+    /// Which file it was, where that could be asked. Another one at its place is somebody else's.
+    pub file_id: Option<FileId>,
 }
 
 /// The form of a record. It goes up whenever what one holds means something else.

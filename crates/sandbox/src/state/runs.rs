@@ -127,6 +127,11 @@ impl Runs {
         self.0.owner()
     }
 
+    /// Returns where the record of a run lies.
+    pub(crate) fn file_of(&self, id: &RunId) -> PathBuf {
+        self.0.path().join(file_name(id))
+    }
+
     /// Opens the directory of records.
     pub fn open(state: &StateDir) -> Result<Self, RecordError> {
         Ok(Self(state.within(RUNS)?))

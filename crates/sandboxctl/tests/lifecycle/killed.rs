@@ -3,15 +3,17 @@
 //! The moments are pseudo-random with a seed, so that a failure names the one that failed. Waiting for them is
 //! the attack itself.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::iter;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::machine::callers;
+use crate::machine::{Caller, callers};
 use crate::pid_1::only_child;
 use crate::place::Place;
 use crate::traces;
@@ -130,6 +132,89 @@ fn what_a_killed_run_made_is_quarantined_by_the_next_command() {
         assert!(!place.workspace().join(".bashrc").exists(), "by {caller:?}: {stderr}");
         let hook = place.workspace().join("node_modules/x/.git/hooks/pre-commit");
         assert!(!hook.exists(), "by {caller:?}: {stderr}");
+    }
+}
+
+/// Has the client of a sandbox killed whose agent made something, and then two commands run elsewhere with the directory away, and two with it back.
+const AWAY: &str = r#"
+set -eu
+top=$1 prepare=$2 away=$3 back=$4; shift 4
+eval "$prepare"
+mkfifo "$top/elsewhere/out"
+cd "$top/above/p"
+"$@" sh -c 'echo id > .envrc; echo ready; exec sleep 1000' > "$top/elsewhere/out" 2> /dev/null & client=$!
+read -r ready < "$top/elsewhere/out"
+kill -KILL $client
+wait $client || :
+cd "$top/elsewhere"
+eval "$away"
+"$@" true
+"$@" true
+eval "$back"
+[ -e "$top/above/p/.envrc" ]
+echo back >&2
+"$@" true
+"$@" true
+"#;
+
+/// Returns what commands said while the directory was away and after it was back.
+fn away_and_back(place: &Place, prepare: &str, away: &str, back: &str) -> (String, String) {
+    for name in ["above/p/file", "elsewhere/file"] {
+        place.write(name, "");
+    }
+    fs::create_dir(place.path("aside")).unwrap();
+    let start = if rustix::process::geteuid().is_root() {
+        &["unshare", "--mount", "--propagation", "private"][..]
+    } else {
+        &[]
+    };
+    let mut words: Vec<OsString> =
+        [start, &["sh", "-c", AWAY, "sh"]].concat().into_iter().map(Into::into).collect();
+    words.push(place.path("").into());
+    words.extend([prepare, away, back].map(Into::into));
+    let ours = place.outside(&place.run(&NO_FLAGS, &NO_FLAGS));
+    words.extend(iter::once(ours.get_program()).chain(ours.get_args()).map(Into::into));
+    let output = place.command(&words).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "by {:?}: {output:?}", place.caller);
+    let (away, back) = said.split_once("back\n").unwrap_or_else(|| panic!("{said}"));
+    (away.to_owned(), back.to_owned())
+}
+
+#[test]
+fn what_a_killed_run_made_is_not_forgotten_while_nobody_may_look_there() {
+    // Root may look everywhere.
+    for caller in
+        callers("directories in which nobody may look").into_iter().filter(|one| *one != Caller::Root)
+    {
+        let place = Place::new(caller);
+        let (away, back) = away_and_back(&place, "", "chmod 0 $top/above", "chmod 755 $top/above");
+        assert_eq!(away.matches("could not be searched: open").count(), 2, "by {caller:?}: {away}");
+        assert_eq!(back.matches(".envrc").count(), 1, "by {caller:?}: {back}");
+        assert!(!place.path("above/p/.envrc").exists(), "by {caller:?}: {back}");
+    }
+}
+
+#[test]
+fn what_a_killed_run_made_is_not_forgotten_while_its_file_system_is_not_mounted() {
+    for caller in callers("file systems that are not mounted") {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let place = Place::new(caller);
+        let prepare = "mount -t tmpfs tmpfs $top/above; mkdir $top/above/p; \
+                       chown -R --reference=$top/elsewhere $top/above; chmod 755 $top/above";
+        let (away, back) = away_and_back(
+            &place, prepare, "mount --move $top/above $top/aside", "mount --move $top/aside $top/above",
+        );
+        assert_eq!(away.matches("is not mounted").count(), 1, "by {caller:?}: {away}");
+        assert_eq!(back.matches(".envrc").count(), 1, "by {caller:?}: {back}");
+        // The control: one that is moved where it was is not waited for.
+        let place = Place::new(caller);
+        let (away, back) =
+            away_and_back(&place, "", "mv $top/above/p $top/aside", "mv $top/aside/p $top/above");
+        assert_eq!(away.matches("was moved or removed since").count(), 1, "by {caller:?}: {away}");
+        assert_eq!(format!("{back}{:?}", place.path("above/p/.envrc").exists()), "true", "by {caller:?}");
     }
 }
 

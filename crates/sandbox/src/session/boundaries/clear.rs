@@ -4,21 +4,22 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use policy::classify::Reason;
 use policy::plan::FileId;
 use policy::text::escape;
+use rustix::io::Errno;
 use tracing::info;
 
+use super::found_again::FoundAgain;
 use super::scan::Scan;
 use crate::boundary::detect::finding::{Finding, FindingOrigin, lines};
 use crate::boundary::protect::search::SearchRules;
 use crate::boundary::quarantine::name::QUARANTINE;
 use crate::boundary::quarantine::{self, Moved};
-use crate::boundary::root::{Entered, Root, open_resolved};
+use crate::boundary::root::Entered;
 use crate::boundary::walk::Known;
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
@@ -46,8 +47,8 @@ const MAX_RESTORED: usize = 8;
 /// How many are reported one by one when it has ended.
 const MAX_LISTED: usize = 100;
 
-/// Among how many directories a boundary is looked for that has another name now.
-const MAX_NEIGHBOURS: usize = 100_000;
+/// How long a directory is waited for whose file system is not mounted: those of memory, and disks that are gone, never come back.
+const UNMOUNTED_LIMIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// What earlier runs have left in a directory, and nobody could clear up.
 pub(crate) struct Left {
@@ -110,23 +111,14 @@ pub(crate) fn sweep(
         let mut remaining = Vec::new();
         let rules = SearchRules::of(&record.protect);
         for remembered in &record.boundaries {
-            let Cleared { stuck, is_whole } =
-                clear_up_later(&record.id, remembered, runs.owner(), &rules, notice);
-            let number = stuck.len();
-            let left = Remembered { stuck: Some(stuck), unsearched: !is_whole, ..remembered.clone() };
-            let place = || LeftIn::Host(remembered.host.clone());
-            if number > 0 {
-                let what = format!("{number} that an earlier run left could not be quarantined");
-                all_left.push(Left { place: place(), what, unsearched: None });
-            }
-            if !is_whole {
-                let what = "not all that an earlier run's agent made was searched".to_owned();
-                let unsearched = Some((record.id.clone(), left.clone()));
-                all_left.push(Left { place: place(), what, unsearched });
-            }
-            if number > 0 || !is_whole {
-                remaining.push(left);
-            }
+            let later = clear_up_later(&record.id, remembered, runs.owner(), &rules, notice);
+            let later = later.unwrap_or_else(|error| {
+                let file = escape::path(&runs.file_of(&record.id));
+                let until = format_args!("later commands try again, until {file} is removed");
+                warn(notice, remembered, format_args!("{UNREACHED}: {error}; {until}"));
+                Later::Unreached { unmounted_since: remembered.unmounted_since }
+            });
+            remaining.extend(later.remaining(&record.id, remembered, &mut all_left));
         }
         drop(acting);
         info!(
@@ -138,7 +130,7 @@ pub(crate) fn sweep(
         drop(clearing);
         if is_gone && remaining.is_empty() {
             runs.forget(&record.id)?;
-        } else if is_gone || record.boundaries != remaining {
+        } else if record.boundaries != remaining {
             // What was done is done with. Later it would be taken for the agent's what is somebody else's.
             runs.keep(&Record { boundaries: remaining, ..record })?.leave();
         }
@@ -158,57 +150,81 @@ fn left_unread(unread: UnreadRecord, notice: &mut dyn FnMut(Notice)) -> Left {
     Left { place: LeftIn::UnreadRecord(unread), what, unsearched: None }
 }
 
-/// What is left of a boundary that was cleared up.
-struct Cleared {
-    stuck: Vec<Stuck>,
-    /// Whether all of it was searched.
-    is_whole: bool,
+/// What became of a boundary of a run that could not clear it up itself.
+enum Later {
+    /// It was searched, perhaps not all of it, and these are still there.
+    Cleared { stuck: Vec<Stuck>, is_whole: bool },
+    /// Its directory is not there any more.
+    Gone,
+    /// The next command tries again.
+    Unreached { unmounted_since: Option<u64> },
 }
 
-/// Clears a boundary for a run that could not do it itself, and reports what it has left.
+/// What is said of a boundary that another command tries again to search.
+const UNREACHED: &str = "what an earlier run's agent made could not be searched";
+
+impl Later {
+    /// Returns what the next command has to know of the boundary, and reports what concerns this one.
+    fn remaining(self, run: &RunId, remembered: &Remembered, all_left: &mut Vec<Left>) -> Option<Remembered> {
+        let mut leave = |what: String, unsearched| {
+            all_left.push(Left { place: LeftIn::Host(remembered.host.clone()), what, unsearched });
+        };
+        let (stuck, is_whole) = match self {
+            Self::Cleared { stuck, is_whole } => (stuck, is_whole),
+            Self::Gone => return None,
+            Self::Unreached { unmounted_since } => {
+                leave(UNREACHED.to_owned(), None);
+                return Some(Remembered { unmounted_since, ..remembered.clone() });
+            }
+        };
+        let number = stuck.len();
+        let (stuck, unmounted_since) = (Some(stuck), None);
+        let left = Remembered { stuck, unsearched: !is_whole, unmounted_since, ..remembered.clone() };
+        if number > 0 {
+            leave(format!("{number} that an earlier run left could not be quarantined"), None);
+        }
+        if !is_whole {
+            let what = "not all that an earlier run's agent made was searched".to_owned();
+            leave(what, Some((run.clone(), left.clone())));
+        }
+        (number > 0 || !is_whole).then_some(left)
+    }
+}
+
+/// Clears a boundary for a run that could not do it itself, and reports what it has left. Fails where nobody knows what is there.
 fn clear_up_later(
     run: &RunId,
     remembered: &Remembered,
     caller: Identity,
     by: &SearchRules<'_>,
     notice: &mut dyn FnMut(Notice),
-) -> Cleared {
-    let unsearched = || Cleared { stuck: Vec::new(), is_whole: false };
-    let Some(root) = find(remembered, caller) else {
-        warn(
-            notice,
-            remembered,
-            format_args!(
-                "an earlier run shared another directory here, which was moved or removed since: what its agent made \
-                 in it was not searched, and nothing guards it"
-            ),
-        );
-        return Cleared { stuck: Vec::new(), is_whole: true };
-    };
-    let root = match root.enter() {
-        Ok(root) => root,
-        Err(error) => {
-            warn(
-                notice,
-                remembered,
-                format_args!("what an earlier run's agent made could not be searched: {error}"),
-            );
-            return unsearched();
+) -> io::Result<Later> {
+    let root = match FoundAgain::look(remembered, caller)? {
+        FoundAgain::Here(root) => root,
+        FoundAgain::Unmounted => match still_unmounted(remembered, SystemTime::now(), notice) {
+            None => return Ok(Later::Gone),
+            unmounted_since => return Ok(Later::Unreached { unmounted_since }),
+        },
+        FoundAgain::Gone => {
+            warn_of_gone(remembered, notice);
+            return Ok(Later::Gone);
         }
     };
-    let (mut findings, stuck, is_whole) = match &remembered.stuck {
-        Some(stuck) => {
-            let still = |stuck: &&Stuck| id_at(&root, &stuck.finding.path) == Some(stuck.file_id);
-            let mut findings = stuck.iter().filter(still).map(|stuck| stuck.finding.clone()).collect();
-            let stuck = quarantine_all(&root, remembered, &mut findings, notice);
-            (findings, stuck, !remembered.unsearched)
+    let root = root.enter()?;
+    let (mut findings, stuck, is_whole) = if let Some(stuck) = &remembered.stuck {
+        let mut findings = Vec::new();
+        for stuck in stuck {
+            let still = |id: &FileId| stuck.file_id.is_none_or(|known| known == *id);
+            let file_id = id_at(&root, &stuck.finding.path)?;
+            findings.extend(file_id.filter(still).map(|_| stuck.finding.clone()));
         }
+        let stuck = quarantine_all(&root, remembered, &mut findings, notice);
+        (findings, stuck, !remembered.unsearched)
+    } else {
         // What could not be searched was reported. Every command would take as long for it, and take what the user has made since for the
         // agent's: the next run searches it, with its own.
-        None => match clear_up(&root, remembered, by, &Known::default(), Vec::new(), notice) {
-            Ok((scan, stuck)) => (scan.findings, stuck, scan.is_whole),
-            Err(_) => return unsearched(),
-        },
+        let (scan, stuck) = clear_up(&root, remembered, by, &Known::default(), Vec::new(), notice)?;
+        (scan.findings, stuck, scan.is_whole)
     };
     for finding in findings.iter().filter(|finding| finding.quarantined.is_some()) {
         let boundary = remembered.host.clone();
@@ -218,24 +234,40 @@ fn clear_up_later(
     for left in lines(&findings).into_iter().chain(more) {
         warn(notice, remembered, format_args!("an earlier run has left {left}"));
     }
-    Cleared { stuck, is_whole }
+    Ok(Later::Cleared { stuck, is_whole })
 }
 
-/// Opens the directory that a run shared, without a right that it might refuse: at its place, or beside it under another
-/// name. No link on the way is followed, and it belongs to whom it belonged: root acts in it as that user.
-fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
-    let baseline = &remembered.baseline;
-    let open = |path: &Path| {
-        let opened = open_resolved(path).ok();
-        opened.filter(|root| baseline.is_of(root) && baseline.is_of_same_owner(root))
+/// Returns since when the file system of a directory is not mounted, for as long as it is waited for.
+fn still_unmounted(remembered: &Remembered, now: SystemTime, notice: &mut dyn FnMut(Notice)) -> Option<u64> {
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let Some(since) = remembered.unmounted_since else {
+        let days = UNMOUNTED_LIMIT.as_secs() / (24 * 60 * 60);
+        warn(
+            notice,
+            remembered,
+            format_args!(
+                "{UNREACHED}, because the file system with this directory is not mounted: the next command after it is \
+                 mounted again does it, within {days} days"
+            ),
+        );
+        return Some(now.as_secs());
     };
-    let beside = || {
-        let FileId { inode, .. } = remembered.baseline.root();
-        let neighbours = std::fs::read_dir(remembered.host.parent()?).ok()?;
-        let mut same = neighbours.take(MAX_NEIGHBOURS).flatten().filter(|entry| entry.ino() == inode);
-        same.find_map(|entry| open(&entry.path()))
-    };
-    Root::of(open(&remembered.host).or_else(beside)?, caller).ok()
+    let is_over = now.saturating_sub(Duration::from_secs(since)) > UNMOUNTED_LIMIT;
+    if is_over {
+        warn_of_gone(remembered, notice);
+    }
+    (!is_over).then_some(since)
+}
+
+fn warn_of_gone(remembered: &Remembered, notice: &mut dyn FnMut(Notice)) {
+    warn(
+        notice,
+        remembered,
+        format_args!(
+            "an earlier run shared another directory here, which was moved or removed since: what its agent made \
+             in it was not searched, and nothing guards it"
+        ),
+    );
 }
 
 /// Quarantines what was found already, searches for what else the agent made that would run on the host, and quarantines it. What could
@@ -255,9 +287,7 @@ pub(crate) fn clear_up(
         notices.into_iter().for_each(&mut *notice);
     }
     found.retain(|finding| finding.quarantined.is_some());
-    let mut scan = rescan(root, remembered, by, known, notice).inspect_err(|error| {
-        warn(notice, remembered, format_args!("what the agent made could not be searched: {error}"));
-    })?;
+    let mut scan = rescan(root, remembered, by, known, notice)?;
     if let Some(place) = elsewhere(root, remembered) {
         if !scan.findings.is_empty() {
             warn(notice, remembered, format_args!("the directory is {} now", escape::path(&place)));
@@ -397,8 +427,9 @@ fn quarantine_all(
                     );
                 }
                 // What is gone by now is not stuck.
-                if let Some(file_id) = id_at(root, &finding.path) {
-                    stuck.push(Stuck { finding: finding.clone(), file_id });
+                match id_at(root, &finding.path) {
+                    Ok(None) => {}
+                    known => stuck.push(Stuck { finding: finding.clone(), file_id: known.ok().flatten() }),
                 }
             }
         }
@@ -431,8 +462,14 @@ fn elsewhere(root: &Entered<'_>, remembered: &Remembered) -> Option<PathBuf> {
     (place != remembered.host).then_some(place)
 }
 
-fn id_at(root: &Entered<'_>, path: &Path) -> Option<FileId> {
-    beneath::stat(root, path).ok().map(|stat| beneath::file_id(&stat))
+/// Returns which file is at a path, if there is one.
+fn id_at(root: &Entered<'_>, path: &Path) -> io::Result<Option<FileId>> {
+    match beneath::stat(root, path) {
+        Ok(stat) => Ok(Some(beneath::file_id(&stat))),
+        // A link on the way was not there when it was found.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 pub(crate) fn warn(notice: &mut dyn FnMut(Notice), remembered: &Remembered, what: fmt::Arguments<'_>) {
@@ -484,44 +521,7 @@ impl Weight {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
-    use std::os::unix::fs::{chown, symlink};
-
     use super::*;
-    use crate::boundary::detect::baseline::Baseline;
-    use crate::boundary::protect::mounts::Mounts;
-    use crate::host::root_only::can_give_files_away;
-
-    #[test]
-    fn the_directory_of_an_earlier_run_is_found_where_no_link_leads_and_as_the_same_owners() {
-        let top = tempfile::tempdir().unwrap();
-        let path = |name: &str| top.path().canonicalize().unwrap().join(name);
-        fs::create_dir_all(path("a/p")).unwrap();
-        let (baseline, _) = Baseline::take(File::open(path("a/p")).unwrap(), &Mounts::default()).unwrap();
-        let remembered = Remembered {
-            host: path("a/p"),
-            baseline,
-            hide: Vec::new(),
-            also_hidden: Vec::new(),
-            stuck: None,
-            unsearched: false,
-        };
-        let is_found = || find(&remembered, Identity::own()).is_some();
-        assert!(is_found(), "the control");
-        fs::rename(path("a/p"), path("a/renamed")).unwrap();
-        assert!(is_found(), "beside it under another name");
-
-        fs::rename(path("a"), path("b")).unwrap();
-        symlink(path("b"), path("a")).unwrap();
-        assert!(!is_found());
-        fs::remove_file(path("a")).unwrap();
-        fs::rename(path("b"), path("a")).unwrap();
-        assert!(is_found());
-        if can_give_files_away() {
-            chown(path("a/renamed"), Some(4242), None).unwrap();
-            assert!(!is_found());
-        }
-    }
 
     #[test]
     fn many_findings_become_few_and_a_number() {
