@@ -301,6 +301,21 @@ fn a_notification_is_shown_and_reports_nothing() {
     person.ends_with(0);
 }
 
+#[test]
+fn what_is_written_after_the_agent_is_seen() {
+    let hides = r"\033[2;3r\033[?7;25l\033[8m\033(0\033]11;black\033\\left";
+    let undone = "left\x1b[?7h\x1b[?25h\x0f\x1b(B\x1b[m\x1b7\x1b[r\x1b8\x1b]111\x1b\\after\r\n";
+    let mut person = Person::in_a_shell();
+    person.types(&format!("$relay sh -c \"printf '{hides}'\"; echo after\r"));
+    person.sees(undone);
+    // Also of one that ends by a signal, on the other screen.
+    person.types("$relay sh -c \"printf '\\033[?1049h%s' screen; kill -9 \\$\\$\"; echo after\r");
+    person.sees("screen\x1b[?1049l\x1b[mafter\r\n");
+    // The control: who leaves nothing gets nothing.
+    person.types("$relay sh -c \"printf '\\033[?1049h\\033[?1049l\\033[1m%s\\033[m' text\"; echo after\r");
+    person.sees("\x1b[1mtext\x1b[mafter\r\n");
+}
+
 /// The relay that runs somewhere below the person's shell.
 fn relay_below(person: &Person) -> u32 {
     let session = nix::unistd::Pid::from_raw(i32::try_from(person.child.id()).unwrap());

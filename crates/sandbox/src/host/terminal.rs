@@ -8,6 +8,7 @@ pub use relay::{Ends, Relay, RelaySource};
 pub use signals::Signals;
 pub use stream::{StreamError, StreamKind, check_stream};
 
+mod display;
 mod fields;
 mod filter;
 mod keyboards;

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 
 use rustix::termios::InputModes;
 
+use super::display::Display;
 use super::modes::Modes;
 use super::sequence::{BEL, ESC, LEAD, Meaning, is_palette, meaning, narrowed};
 
@@ -31,6 +32,7 @@ pub struct ScreenFilter {
     /// How much was shown that asks.
     asked: u32,
     modes: Modes,
+    display: Display,
     charset: Charset,
     kind: Kind,
 }
@@ -140,6 +142,16 @@ impl ScreenFilter {
         self.modes.take_resets()
     }
 
+    /// Returns whether there is anything to be reset before what is written after the agent is shown.
+    pub(crate) fn has_changed_display(&self) -> bool {
+        self.display != Display::default()
+    }
+
+    /// Returns what has the terminal show again what is written after the agent, whatever was shown.
+    pub(crate) fn take_display_resets(&mut self) -> Vec<u8> {
+        self.display.take_resets()
+    }
+
     fn read(&mut self, byte: u8, answers: Answers, shown: &mut Vec<u8>) {
         loop {
             let before = self.at;
@@ -151,7 +163,12 @@ impl ScreenFilter {
             let (next, step) = before.after(byte);
             self.at = next;
             match step {
-                Step::Show => shown.push(byte),
+                Step::Show => {
+                    if byte == SO {
+                        self.display.note_shift();
+                    }
+                    shown.push(byte);
+                }
                 Step::Ask => self.ask(&[byte], answers, shown),
                 Step::Drop => {}
                 Step::Take => {
@@ -161,6 +178,7 @@ impl ScreenFilter {
                         let palette = std::mem::take(&mut self.begun);
                         // Others than the console would wait for an end, and swallow whatever is shown until then.
                         if self.kind == Kind::Console {
+                            self.display.note_console();
                             shown.extend(palette);
                         }
                     }
@@ -207,7 +225,7 @@ impl ScreenFilter {
             // What is typed is somebody else's, who has switched modes for that.
             Meaning::Keys if answers == Answers::Unread => {}
             Meaning::Silent | Meaning::Keys => {
-                self.modes.note(&begun);
+                self.note(&begun);
                 shown.extend_from_slice(&begun);
             }
             Meaning::Asks => self.ask(&begun, answers, shown),
@@ -218,9 +236,15 @@ impl ScreenFilter {
     fn ask(&mut self, sequence: &[u8], answers: Answers, shown: &mut Vec<u8>) {
         if answers == Answers::Read {
             self.asked = self.asked.saturating_add(1);
-            self.modes.note(sequence);
+            self.note(sequence);
             shown.extend_from_slice(sequence);
         }
+    }
+
+    /// Notes what a whole sequence that is shown leaves.
+    fn note(&mut self, sequence: &[u8]) {
+        self.modes.note(sequence);
+        self.display.note(sequence);
     }
 }
 
@@ -236,6 +260,7 @@ impl Charset {
 }
 
 const ENQ: u8 = 0x05;
+const SO: u8 = 0x0e;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
 const DEL: u8 = 0x7f;

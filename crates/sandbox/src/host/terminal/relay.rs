@@ -89,6 +89,14 @@ pub struct Relay {
     in_foreground: bool,
 }
 
+/// For how long a relay lets go of a terminal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Leaving {
+    /// This process is stopped.
+    ForAWhile,
+    ForGood,
+}
+
 /// A question to the terminal.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
@@ -201,7 +209,7 @@ impl Relay {
             Signal::SIGWINCH => self.resize(),
             Signal::SIGTSTP => {
                 self.drain(Instant::now() + SUSPENDING)?;
-                self.show_end(Instant::now() + SUSPENDING)?;
+                self.show_end(Leaving::ForAWhile, Instant::now() + SUSPENDING)?;
                 self.restore()?;
                 stop_here()?;
                 self.resume()
@@ -254,17 +262,21 @@ impl Relay {
                 }
             }
         }
-        self.show_end(Instant::now() + patience)?;
+        self.show_end(Leaving::ForGood, Instant::now() + patience)?;
         self.read_replies()?;
         self.restore()
     }
 
-    /// Ends what was not shown whole, and switches off what the agent has left on.
-    fn show_end(&mut self, end: Instant) -> io::Result<()> {
+    /// Ends what was not shown whole, and switches off what the agent has left on. What is shown after it is seen, then: an agent that goes on
+    /// later finds the screen as it was.
+    fn show_end(&mut self, leaving: Leaving, end: Instant) -> io::Result<()> {
         if !self.to_screen.is_empty() {
             self.to_screen = END_OF_SEQUENCE.iter().copied().collect();
         }
         self.switch_off();
+        if leaving == Leaving::ForGood {
+            self.to_screen.extend(self.filter.take_display_resets());
+        }
         self.drain(end)
     }
 
@@ -417,6 +429,16 @@ impl Relay {
             other => other?,
         }
         Ok(())
+    }
+}
+
+impl Drop for Relay {
+    /// Has what is written next be seen, also where something has failed.
+    fn drop(&mut self) {
+        if self.filter.has_changed_display() || !self.to_screen.is_empty() {
+            // There is nobody left to report it to.
+            let _ = self.show_end(Leaving::ForGood, Instant::now() + SUSPENDING);
+        }
     }
 }
 

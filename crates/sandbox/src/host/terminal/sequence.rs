@@ -196,6 +196,11 @@ impl<'a> Control<'a> {
         self.between.is_empty()
     }
 
+    /// Returns whether this stands between the parameters and the last byte.
+    pub(super) fn has_between(self, between: &[u8]) -> bool {
+        self.between == between
+    }
+
     /// Returns whether it makes much of a terminal as it was at first (DECSTR).
     pub(super) fn is_soft_reset(self) -> bool {
         self.between == b"!" && self.last == b'p'
@@ -208,7 +213,7 @@ impl<'a> Control<'a> {
     }
 
     /// Returns whether all terminals that know it read the same numbers: some ignore those with a colon, or more than a few of them.
-    fn is_read_alike(self) -> bool {
+    pub(super) fn is_read_alike(self) -> bool {
         self.numbers.len() <= MOST_PARAMETERS
             && self
                 .numbers
@@ -461,13 +466,13 @@ fn is_answer(control: Control<'_>) -> bool {
 }
 
 /// Returns a number of digits alone.
-fn number(text: &[u8]) -> Option<u32> {
+pub(super) fn number(text: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(text).ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// Splits a text at the first of these.
-fn first_field(text: &[u8], separator: u8) -> (&[u8], &[u8]) {
+pub(super) fn first_field(text: &[u8], separator: u8) -> (&[u8], &[u8]) {
     match text.iter().position(|byte| *byte == separator) {
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (text, b""),
@@ -475,7 +480,7 @@ fn first_field(text: &[u8], separator: u8) -> (&[u8], &[u8]) {
 }
 
 /// Returns a string without what ends it.
-fn until_end(string: &[u8]) -> &[u8] {
+pub(super) fn until_end(string: &[u8]) -> &[u8] {
     let ends: [&[u8]; 3] = [&[BEL], &[ESC, b'\\'], &[LEAD, 0x9c]];
     ends.iter().find_map(|end| string.strip_suffix(*end)).unwrap_or(string)
 }
