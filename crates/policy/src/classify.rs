@@ -34,6 +34,7 @@ pub mod index;
 mod json;
 pub mod layout;
 mod less;
+mod mercurial;
 pub mod objects;
 mod operation;
 mod pasted;
@@ -202,13 +203,17 @@ fn classify_content(
         }
         ContentRule::Versions(beginnings) => versions::classify(content, beginnings),
         ContentRule::PythonVersions => versions::classify_python(content),
-        ContentRule::HgPaths(directory) => classify_hg_paths(content, directory),
+        ContentRule::HgPaths(directory) => mercurial::classify_transaction(content, directory),
+        ContentRule::Requirements(formats) => mercurial::classify_requirements(content, formats),
+        ContentRule::LargefilesDirstate => mercurial::classify_dirstate(content, row.program),
         ContentRule::ShownName => pasted::classify_name(content),
         ContentRule::ObjectId(words) => {
+            let content = content.trim_ascii();
             let is_one = is_empty
-                || repository::is_object_id(content.trim_ascii())
-                || words.iter().any(|word| content.trim_ascii() == word.as_bytes());
-            (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
+                || repository::is_object_id(content)
+                || words.iter().any(|word| content == word.as_bytes());
+            let example = || String::from_utf8_lossy(content).into_owned();
+            (!is_one).then(|| Reason::NamesPath { program: row.program.to_owned(), example: example() })
         }
         ContentRule::PatchNames => pasted::classify_patches(content),
         ContentRule::EditedHistory => {
@@ -230,32 +235,6 @@ fn classify_content(
         ContentRule::AnnexRemotes => annex::classify_remotes(content),
         ContentRule::Policy => Some(Reason::Policy),
     }
-}
-
-/// How many paths of a transaction of Mercurial are looked up in the table of protected paths. Those of its data are not.
-const MAX_HG_PATHS: usize = 10_000;
-
-/// Classifies what Mercurial or Sapling deletes, writes or cuts off to undo a transaction: each path must be one of its own data in this
-/// directory, and nothing that it obeys. The name of a branch is written back.
-fn classify_hg_paths(content: &[u8], directory: &[&str]) -> Option<Reason> {
-    let text = String::from_utf8_lossy(content);
-    let is_obeyed = |components: &[&str]| {
-        table::content_rule(components).is_some_and(|(_, rule)| !matches!(rule, ContentRule::ShownName))
-    };
-    let mut looked_up = 0;
-    let mut leads_elsewhere = |path: &str| {
-        let folded = path.to_ascii_lowercase();
-        let components: Vec<&str> = directory.iter().copied().chain(folded.split('/')).collect();
-        // A path may be written in more than one way.
-        let is_plain = !components.iter().any(|component| matches!(*component, "" | "." | ".."));
-        // Of each file it has a directory of data, whose names begin with no dot: thousands in one transaction.
-        let is_of_data =
-            matches!(folded.split('/').next(), Some("data" | "dh" | "meta")) && !folded.contains("/.");
-        looked_up += usize::from(!is_of_data);
-        !path.is_empty() && (!is_plain || !is_of_data && (looked_up > MAX_HG_PATHS || is_obeyed(&components)))
-    };
-    let odd = text.split(['\0', '\n']).find(|path| leads_elsewhere(path));
-    odd.map(|path| Reason::Setting { key: path.to_owned() })
 }
 
 /// Returns what of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the

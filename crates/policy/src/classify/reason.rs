@@ -136,6 +136,8 @@ pub enum Reason {
     StartUp,
     /// A file that some other program runs, or that says what it runs.
     Run { program: String },
+    /// It names what a program reads, writes or removes, and that may lie anywhere.
+    NamesPath { program: String, example: String },
     /// It lies at a path that `[protect] paths` names, where nothing was.
     Listed,
     /// It lies among git's data, and git makes no such file.
@@ -198,6 +200,7 @@ impl Reason {
                 return;
             }
             Self::LeadsToReference { name: text, target: other }
+            | Self::NamesPath { program: text, example: other }
             | Self::ChecksOutTwice { branch: text, tree: other } => {
                 cut(other);
                 text
@@ -407,6 +410,9 @@ impl fmt::Display for Reason {
             ),
             Self::StartUp => f.write_str("a shell runs it when it starts"),
             Self::Run { program } => write!(f, "{program} would run it, or what it says"),
+            Self::NamesPath { program, example } => {
+                write!(f, "it names `{example}`: {program} would read, write or remove that")
+            }
             Self::NotOfGit => {
                 f.write_str("git makes nothing of that name among its data, so another program may obey it")
             }

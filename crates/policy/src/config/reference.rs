@@ -149,7 +149,7 @@ fn write(page: &mut String) -> fmt::Result {
     writeln!(
         page,
         "These stay read-only in every writable boundary and in every repository within it. What Mercurial undoes a \
-         transaction with (`.hg/store/journal*`, `undo*`), `compile_commands.json`, `.editorconfig`, `.env`, `.secrets.baseline` and their like stay \
+         transaction with (`.hg/store/journal*`, `undo*`), `.hglf`, `compile_commands.json`, `.editorconfig`, `.env`, `.secrets.baseline` and their like stay \
          writable, and are classified:\n"
     )?;
     for path in table::built_in() {

@@ -8,6 +8,7 @@ pub(crate) type Example = (&'static str, &'static str, &'static str, &'static st
 /// Lists all examples.
 pub(crate) fn examples() -> impl Iterator<Item = Example> {
     let of_programs = crate::examples_of_tools::EXAMPLES.iter().chain(crate::examples_of_linters::EXAMPLES);
+    let of_programs = of_programs.chain(crate::examples_of_version_control::EXAMPLES);
     let of_services = crate::examples_of_services::EXAMPLES.iter().chain(crate::examples_of_home::EXAMPLES);
     let written = EXAMPLES.iter().chain(MODULES).chain(of_programs).chain(of_services);
     written.copied().chain(built_in().filter_map(of_module))

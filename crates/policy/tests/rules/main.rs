@@ -9,6 +9,7 @@ mod examples_of_home;
 mod examples_of_linters;
 mod examples_of_services;
 mod examples_of_tools;
+mod examples_of_version_control;
 mod git_commands;
 mod git_config;
 mod limits;

@@ -649,9 +649,10 @@ fn is_unread(reason: &Reason) -> bool {
 }
 
 /// Returns whether what is watched is the file that it was, with the same content. A file that stays writable may have changed though its
-/// stamp is the same.
+/// stamp is the same, and of a directory the stamp says nothing of what lies deeper.
 fn is_surely_unchanged(root: BorrowedFd<'_>, entry: &Entry, one: &Watched<'_>, facts: &Facts) -> bool {
-    let may_differ = || one.stays_writable() && facts.is_file() && entry.was_read() && !sees_stores(root);
+    let may_differ = || facts.is_file() && entry.was_read() && !sees_stores(root);
+    let may_differ = || one.stays_writable() && (!facts.is_no_directory() || may_differ());
     entry.is_unchanged(root, facts) && !may_differ()
 }
 

@@ -170,9 +170,10 @@ fn what_its_program_writes_at_every_command_stays_writable_and_is_classified() {
         let boundary = Boundary::new();
         let undo = format!("{tree}.hg/store/undo.backupfiles");
         let journal = format!("{tree}.hg/store/journal");
-        boundary.write(&undo, EVIL).write(&format!("{tree}.hg/requires"), "store\n");
+        let requires = format!("{tree}.hg/requires");
+        boundary.write(&undo, EVIL).write(&requires, "store\n");
         let baseline = boundary.baseline_of_old();
-        assert_eq!(boundary.read_only(), [""; 0]);
+        assert_eq!(boundary.read_only(), [requires]);
         assert_eq!(boundary.paths(&baseline), [""; 0], "the control: it is the user's own");
         boundary.write(&undo, ORDINARY).write(&journal, "data/a.i\u{0}67\n");
         assert_eq!(boundary.paths(&baseline), [""; 0], "what a commit writes");

@@ -64,3 +64,63 @@ fn what_is_new_in_them_is_the_agents() {
         assert!(!(is_led_to && boundary.host.join(&config).exists()), "{config}: {found:?}");
     }
 }
+
+/// What `hg init` and `sl init` write.
+const REQUIRES: &[(&str, &str)] = &[
+    (".hg/requires", "share-safe\n"),
+    (
+        ".hg/store/requires",
+        "dotencode\nfncache\ngeneraldelta\nrevlog-compression-zstd\nrevlogv1\nsparserevlog\nstore\n",
+    ),
+    (".sl/requires", "revlogv1\nstore\ntreestate\n"),
+    (
+        ".sl/store/requires",
+        "git\ngit-store\ninvalidatelinkrev\nnarrowheads\nsegmentedchangelog\nvisibleheads\n",
+    ),
+    (".sl/store/gitdir", "git"),
+];
+
+#[test]
+fn what_a_repository_requires_is_read_only_and_classified_where_it_is_new() {
+    for tree in ["", "nested/"] {
+        for (path, ordinary) in REQUIRES {
+            let boundary = Boundary::new();
+            let path = format!("{tree}{path}");
+            boundary.directory("nested");
+            let baseline = boundary.baseline();
+            boundary.write(&path, ordinary);
+            assert_eq!(boundary.paths(&baseline), [""; 0], "what a clone has, {path}");
+            boundary.write(&path, &format!("{ordinary}largefiles\n"));
+            assert_eq!(boundary.paths(&baseline), [path.as_str()]);
+            assert_eq!(boundary.read_only(), [path.as_str()], "where it was there");
+        }
+    }
+}
+
+/// What a file stands for in `.hglf`.
+const NUMBER: &str = "0123456789abcdef0123456789abcdef01234567\n";
+
+#[test]
+fn paths_in_the_data_of_largefiles_lead_nowhere_else() {
+    let dirstate = |path: &str| {
+        let length = char::from(u8::try_from(path.len()).unwrap());
+        format!("{}n{}\0\0\0{length}{path}", "\0".repeat(40), "\0".repeat(12))
+    };
+    for tree in ["", "nested/"] {
+        let boundary = Boundary::new();
+        let [state, own, other] = [".hg/largefiles/dirstate", ".hglf/a/big.bin", ".hglf/a/b.bin"]
+            .map(|path| format!("{tree}{path}"));
+        boundary.write(&state, &dirstate("big.bin")).write(&own, NUMBER);
+        let baseline = boundary.baseline_of_old();
+        assert_eq!(boundary.read_only(), [""; 0]);
+        boundary
+            .write(&state, &dirstate("b.bin"))
+            .write(&own, &NUMBER.replace('0', "1"))
+            .write(&other, NUMBER);
+        assert_eq!(boundary.paths(&baseline), [""; 0], "what `hg commit` writes");
+        boundary.write(&state, &dirstate("../../precious")).write(&other, "../../../.zshenv\n");
+        let mut found = boundary.paths(&baseline);
+        found.sort();
+        assert_eq!(found, [state, other]);
+    }
+}

@@ -35,6 +35,10 @@ pub(crate) enum ContentRule {
     /// Paths in the data of a repository of Mercurial's or Sapling's, which lies in these directories, and in its store: with them a
     /// transaction is undone.
     HgPaths(&'static [&'static str]),
+    /// What a repository of Mercurial's or Sapling's requires of the program, which must be of these formats.
+    Requirements(&'static [&'static str]),
+    /// A dirstate of the extension largefiles of Mercurial.
+    LargefilesDirstate,
     /// A name that prompts show, in which shells expand what they expand in a prompt.
     ShownName,
     /// The number of an object of git, or one of these words.

@@ -10,6 +10,46 @@ const OF_SAPLING: FileRules = &[("", ContentRule::HgPaths(&[".sl"]))];
 
 const OF_SAPLING_IN_GIT: FileRules = &[("", ContentRule::HgPaths(&[".git", "sl"]))];
 
+/// Formats of Mercurial's own: `_basesupported` of localrepo.py, and those of its engines for compression. Of the rest, `git`, `largefiles` and
+/// `lfs` load an extension, and `shared` and `relshared` lead to another store.
+const HG_FORMATS: FileRules = &[(
+    "",
+    ContentRule::Requirements(&[
+        "bookmarksinstore", "delta-info-revlog", "dirstate-tracked-key-v1", "dirstate-v2", "dotencode",
+        "exp-archived-phase", "exp-changelog-v2", "exp-compression-none", "exp-compression-zlib",
+        "exp-compression-zstd", "exp-copies-sidedata-changeset", "exp-revlogv2.2", "exp-sparse",
+        "fileindex-v1", "fncache", "generaldelta", "internal-phase", "internal-phase-2",
+        "narrowhg-experimental", "persistent-nodemap", "revlog-compression-zstd", "revlogv1", "share-safe",
+        "sparserevlog", "store", "treemanifest",
+    ]),
+)];
+
+/// The same of Sapling's localrepo.py. Where its store is one of git (`git-store`), `gitdir` says where that lies.
+const SL_FORMATS: FileRules = &[(
+    "",
+    ContentRule::Requirements(&[
+        "dotencode", "dotgit", "doublewritechangelog", "eagercompat", "eagerepo", "fncache", "generaldelta",
+        "git", "git-store", "hybridchangelog", "invalidatelinkrev", "lazychangelog", "lazytextchangelog",
+        "lz4revlog", "narrowheads", "pythonrevlogchangelog", "remotefilelog", "revlogv1",
+        "rustrevlogchangelog", "segmentedchangelog", "store", "storerequirements", "treemanifest",
+        "treestate", "visibleheads", "windowssymlinks", "zstorecommitdata",
+    ]),
+)];
+
+const REQUIRES_EFFECT: &str =
+    "loads the extensions that it names (`largefiles`), which take paths anywhere from data beside it";
+
+const REQUIRES_DOCS: &str =
+    "Mercurial, hg(1), internals.requirements; mercurial/requirements.py and localrepo.py";
+
+const LARGEFILES: &str = "Mercurial, by largefiles";
+
+const LARGEFILES_DOCS: &str = "Mercurial, hgext/largefiles/lfutil.py, lfcommands.py and reposetup.py";
+
+const GITDIR_EFFECT: &str = "takes objects and remotes from the repository of git that it names";
+
+const GITDIR_DOCS: &str = "Sapling, sapling/git.py, readgitdir";
+
 const REPO_HOOKS: &str = "repo, Android's, by its hooks";
 
 const REPO_HOOKS_DOCS: &str = "Android, platform/tools/repohooks, README.md";
@@ -27,8 +67,28 @@ const GBP_DOCS: &str = "gbp.conf(5)";
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[ProtectRow] = &[
+    // Without `store` in `requires`, the store is `.hg` itself.
     transaction(&[".hg/store/journal", ".hg/store/journal.backupfiles", ".hg/store/undo",
-        ".hg/store/undo.backupfiles"], "Mercurial", OF_MERCURIAL),
+        ".hg/store/undo.backupfiles", ".hg/journal", ".hg/journal.backupfiles", ".hg/undo",
+        ".hg/undo.backupfiles"], "Mercurial", OF_MERCURIAL),
+    read_only(&[".hg/requires", ".hg/store/requires", ".git/hg/.hg/requires", ".git/hg/.hg/store/requires",
+        ".git/hg/origin/clone/.hg/requires", ".git/hg/origin/clone/.hg/store/requires"],
+        "Mercurial, also for git-remote-hg", REQUIRES_EFFECT, REQUIRES_DOCS, HG_FORMATS),
+    read_only(&[".sl/requires", ".sl/store/requires", ".git/sl/requires", ".git/sl/store/requires"],
+        "Sapling", "takes what it says for the form of its data, or for a sign that they lie elsewhere",
+        "Sapling, sapling/localrepo.py", SL_FORMATS),
+    read_only(&[".sl/store/gitdir"], "Sapling", GITDIR_EFFECT, GITDIR_DOCS,
+        &[("", ContentRule::Content(&["git"]))]),
+    read_only(&[".git/sl/store/gitdir"], "Sapling", GITDIR_EFFECT, GITDIR_DOCS,
+        &[("", ContentRule::Content(&["../.."]))]),
+    classified(&[".hglf"], LARGEFILES,
+        "copies files from and to the paths that the files in it name by numbers; they stay writable, and are quarantined if one holds \
+         anything else", LARGEFILES_DOCS, &[("*", ContentRule::ObjectId(&[]))]),
+    classified(&[".hg/largefiles/dirstate", ".hg/largefiles/dirstate.*", ".hg/largefiles/journal.backup.dirstate",
+        ".hg/largefiles/journal.backup.dirstate.*", ".hg/largefiles/undo.backup.dirstate",
+        ".hg/largefiles/undo.backup.dirstate.*"], LARGEFILES,
+        "deletes the files that it lists; it stays writable, and is quarantined if one is not in the work tree, or if it is of the format \
+         `dirstate-v2`", LARGEFILES_DOCS, &[("", ContentRule::LargefilesDirstate)]),
     transaction(&[".sl/store/journal", ".sl/store/journal.backupfiles", ".sl/store/undo",
         ".sl/store/undo.backupfiles"], "Sapling", OF_SAPLING),
     transaction(&[".git/sl/store/journal", ".git/sl/store/journal.backupfiles", ".git/sl/store/undo",

@@ -1,0 +1,71 @@
+//! The same for what Mercurial, Sapling and tools beside git obey of their own data.
+
+use crate::examples::Example;
+
+pub(crate) const EXAMPLES: &[Example] = &[
+    (".hg/requires", ".hg/requires", "share-safe\nlargefiles\n", "share-safe\n"),
+    (
+        ".hg/requires",
+        ".hg/requires",
+        "shared\nshare-safe\n",
+        "dotencode\nfncache\ngeneraldelta\nrevlogv1\nstore\n",
+    ),
+    (
+        ".hg/store/requires",
+        ".hg/store/requires",
+        "store\nlfs\n",
+        "dotencode\nfncache\ngeneraldelta\nrevlog-compression-zstd\nrevlogv1\nsparserevlog\nstore\n",
+    ),
+    (".git/hg/.hg/requires", ".git/hg/.hg/requires", "largefiles", "store"),
+    (".git/hg/.hg/store/requires", ".git/hg/.hg/store/requires", "git", "store"),
+    (".git/hg/origin/clone/.hg/requires", ".git/hg/origin/clone/.hg/requires", "relshared", "store"),
+    (".git/hg/origin/clone/.hg/store/requires", ".git/hg/origin/clone/.hg/store/requires", "x", "store"),
+    (".sl/requires", ".sl/requires", "store\nshared\n", "revlogv1\nstore\ntreestate\n"),
+    (
+        ".sl/store/requires",
+        ".sl/store/requires",
+        "largefiles\n",
+        "git\ngit-store\ninvalidatelinkrev\nnarrowheads\nsegmentedchangelog\nvisibleheads\n",
+    ),
+    (".git/sl/requires", ".git/sl/requires", "shared\n", "store\ndotgit\n"),
+    (
+        ".git/sl/store/requires",
+        ".git/sl/store/requires",
+        "lfs\n",
+        "narrowheads\nvisibleheads\ngit\ngit-store\ndotgit\n",
+    ),
+    (".sl/store/gitdir", ".sl/store/gitdir", "../../evil", "git"),
+    (".git/sl/store/gitdir", ".git/sl/store/gitdir", "/workspace/evil", "../.."),
+    (".hglf", ".hglf/a/big.bin", "../../.ssh/id_ed25519\n", "0123456789abcdef0123456789abcdef01234567\n"),
+    (
+        ".hg/largefiles/dirstate",
+        ".hg/largefiles/dirstate",
+        concat!(
+            "0123456789abcdef0123", "0123456789abcdef0123", "r", "\0\0\0\0", "\0\0\0\0", "\0\0\0\0",
+            "\0\0\0\u{4}", "../x"
+        ),
+        concat!(
+            "0123456789abcdef0123", "0123456789abcdef0123", "n", "\0\0\0\0", "\0\0\0\0", "\0\0\0\0",
+            "\0\0\0\u{5}", "a/big"
+        ),
+    ),
+    (".hg/largefiles/dirstate.*", ".hg/largefiles/dirstate.0123", "a/../../x", ""),
+    (".hg/largefiles/journal.backup.dirstate", ".hg/largefiles/journal.backup.dirstate", "x", ""),
+    (".hg/largefiles/journal.backup.dirstate.*", ".hg/largefiles/journal.backup.dirstate.bck", "x", ""),
+    (".hg/largefiles/undo.backup.dirstate", ".hg/largefiles/undo.backup.dirstate", "x", ""),
+    (".hg/largefiles/undo.backup.dirstate.*", ".hg/largefiles/undo.backup.dirstate.bck", "x", ""),
+    (".hg/journal", ".hg/journal", "../../precious\u{0}0\n", "data/a.i\u{0}67\n"),
+    (
+        ".hg/journal.backupfiles",
+        ".hg/journal.backupfiles",
+        "2\nplain\0largefiles/dirstate\0x\u{0}0\n",
+        "2\nplain\0largefiles/dirstate\0largefiles/journal.backup.dirstate.bck\u{0}0\n",
+    ),
+    (".hg/undo", ".hg/undo", "/home/me/precious\u{0}0\n", "00manifest.i\u{0}227\n"),
+    (
+        ".hg/undo.backupfiles",
+        ".hg/undo.backupfiles",
+        "2\nplain\0requires\0x\u{0}0\n",
+        "2\nplain\0largefiles/dirstate\0largefiles/undo.backup.dirstate\u{0}0\nplain\0dirstate\0undo.backup.dirstate\u{0}0\n",
+    ),
+];
