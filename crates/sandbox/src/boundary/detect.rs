@@ -173,12 +173,25 @@ impl Baseline {
         facts.file_id == self.root && (self.root_btime.is_none() || self.root_btime == facts.btime)
     }
 
-    /// Returns whether an open directory is the boundary on a file system that has another number now, so that nothing in it is known: some
-    /// get one each time they are mounted.
-    pub(crate) fn is_of_renumbered(&self, root: impl AsFd) -> bool {
-        let Some(Facts { file_id, btime, .. }) = Facts::of(root.as_fd()) else { return false };
-        let is_same = file_id.inode == self.root.inode && btime.is_some() && btime == self.root_btime;
-        is_same && file_id.device != self.root.device
+    /// Returns which number the file system has now, if an open directory is the boundary that this was taken of. Some file systems get
+    /// another number each time they are mounted: then the inode and the birth of the directory have to be the same.
+    pub(crate) fn device_of(&self, root: impl AsFd) -> Option<u64> {
+        let Facts { file_id: FileId { device, inode }, btime, .. } = Facts::of(root.as_fd())?;
+        let is_same = inode == self.root.inode && btime.is_some() && btime == self.root_btime;
+        (is_same || self.is_of(root)).then_some(device)
+    }
+
+    /// Returns the same of a file system that has this number now.
+    pub(crate) fn on_device(&self, device: u64) -> Self {
+        let mut moved = self.clone();
+        let entries = moved.entries.iter_mut().map(|entry| &mut entry.stamp);
+        let stamps = entries.chain(moved.indexes.iter_mut().map(|index| &mut index.stamp));
+        for file_id in stamps.map(|stamp| &mut stamp.file_id).chain([&mut moved.root]) {
+            if file_id.device == self.root.device {
+                file_id.device = device;
+            }
+        }
+        moved
     }
 
     /// Returns whether an open directory belongs to whom the boundary belonged.

@@ -84,6 +84,17 @@ impl Remembered {
     pub(crate) fn hidden_paths(&self) -> HiddenPaths {
         HiddenPaths::of(&self.hide, self.also_hidden.iter().map(PathBuf::from))
     }
+
+    /// Returns the same of a file system that has this number now.
+    pub(crate) fn on_device(&self, device: u64) -> Self {
+        let known = self.baseline.root().device;
+        let mut moved = Self { baseline: self.baseline.on_device(device), ..self.clone() };
+        let stuck = moved.stuck.iter_mut().flatten().filter_map(|stuck| stuck.file_id.as_mut());
+        for file_id in stuck.filter(|file_id| file_id.device == known) {
+            file_id.device = device;
+        }
+        moved
+    }
 }
 
 /// Something that could not be quarantined.

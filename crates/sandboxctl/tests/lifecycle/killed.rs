@@ -218,6 +218,33 @@ fn what_a_killed_run_made_is_not_forgotten_while_its_file_system_is_not_mounted(
     }
 }
 
+/// As after a restart of the machine: some file systems get their number anew each time they are mounted.
+#[test]
+fn what_a_killed_run_made_is_found_on_a_file_system_that_has_another_number() {
+    // Root alone shares nothing of an overlayfs, whose ids cannot be mapped.
+    for caller in callers("file systems with another number").into_iter().filter(|one| *one != Caller::Root) {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let place = Place::new(caller);
+        let mount = "mount -t overlay overlay -o lowerdir=$top/aside/l,upperdir=$top/aside/u,workdir=$top/aside/w $top/above; \
+                     stat -c 'number %d' $top/above/p >&2";
+        let prepare = format!(
+            "mount -t tmpfs tmpfs $top/aside; mkdir -p $top/aside/l/p $top/aside/u/p $top/aside/w; \
+             chown -R --reference=$top/elsewhere $top/aside/l $top/aside/u; {mount}"
+        );
+        let back = format!("mount -t tmpfs tmpfs /mnt; {mount}");
+        let (away, back) = away_and_back(&place, &prepare, "umount $top/above", &back);
+        // The control: it is another one.
+        let numbers: Vec<_> = away.lines().filter(|line| line.starts_with("number ")).collect();
+        assert_eq!(numbers.len(), 2, "by {caller:?}: {away}");
+        assert_ne!(numbers[0], numbers[1], "by {caller:?}");
+        assert_eq!(away.matches("is not mounted").count(), 1, "by {caller:?}: {away}");
+        assert_eq!(back.matches(".envrc").count(), 1, "by {caller:?}: {back}");
+        assert!(back.contains("quarantine"), "by {caller:?}: {back}");
+    }
+}
+
 /// A stopped PID 1 does not watch its lifeline; the kernel does it instead.
 #[test]
 fn a_stopped_sandbox_ends_with_its_client() {

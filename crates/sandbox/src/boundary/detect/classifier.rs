@@ -528,12 +528,11 @@ fn replacement(path: &Path) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-/// Says which file it is, and when it was last touched, as a directory too.
+/// Says which file of its file system it is, and when it was last touched, as a directory too.
 fn identity(stat: &Stat) -> String {
-    let FileId { device, inode } = beneath::file_id(stat);
-    let (size, modified, changed) = (stat.st_size, stat.st_mtime, stat.st_ctime);
+    let (inode, size, modified, changed) = (stat.st_ino, stat.st_size, stat.st_mtime, stat.st_ctime);
     let (modified_ns, changed_ns) = (stat.st_mtime_nsec, stat.st_ctime_nsec);
-    format!("{device} {inode} {size} {modified}.{modified_ns} {changed}.{changed_ns}")
+    format!("{inode} {size} {modified}.{modified_ns} {changed}.{changed_ns}")
 }
 
 fn hex(bytes: &[u8]) -> String {

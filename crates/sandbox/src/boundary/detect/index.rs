@@ -35,7 +35,7 @@ const MAX_COMPARED: u64 = 1 << 30;
 pub(crate) struct Index {
     #[serde(with = "policy::text::json_bytes::path")]
     path: PathBuf,
-    stamp: Stamp,
+    pub(super) stamp: Stamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content_hash: Option<ContentHash>,
     /// What it hides, or paths with conflicts.

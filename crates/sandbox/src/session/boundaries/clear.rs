@@ -152,8 +152,8 @@ fn left_unread(unread: UnreadRecord, notice: &mut dyn FnMut(Notice)) -> Left {
 
 /// What became of a boundary of a run that could not clear it up itself.
 enum Later {
-    /// It was searched, perhaps not all of it, and these are still there.
-    Cleared { stuck: Vec<Stuck>, is_whole: bool },
+    /// It was searched, perhaps not all of it, on a file system of this number, and these are still there.
+    Cleared { device: u64, stuck: Vec<Stuck>, is_whole: bool },
     /// Its directory is not there any more.
     Gone,
     /// The next command tries again.
@@ -169,8 +169,8 @@ impl Later {
         let mut leave = |what: String, unsearched| {
             all_left.push(Left { place: LeftIn::Host(remembered.host.clone()), what, unsearched });
         };
-        let (stuck, is_whole) = match self {
-            Self::Cleared { stuck, is_whole } => (stuck, is_whole),
+        let (device, stuck, is_whole) = match self {
+            Self::Cleared { device, stuck, is_whole } => (device, stuck, is_whole),
             Self::Gone => return None,
             Self::Unreached { unmounted_since } => {
                 leave(UNREACHED.to_owned(), None);
@@ -179,7 +179,8 @@ impl Later {
         };
         let number = stuck.len();
         let (stuck, unmounted_since) = (Some(stuck), None);
-        let left = Remembered { stuck, unsearched: !is_whole, unmounted_since, ..remembered.clone() };
+        let left =
+            Remembered { stuck, unsearched: !is_whole, unmounted_since, ..remembered.on_device(device) };
         if number > 0 {
             leave(format!("{number} that an earlier run left could not be quarantined"), None);
         }
@@ -199,8 +200,8 @@ fn clear_up_later(
     by: &SearchRules<'_>,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<Later> {
-    let root = match FoundAgain::look(remembered, caller)? {
-        FoundAgain::Here(root) => root,
+    let (root, device) = match FoundAgain::look(remembered, caller)? {
+        FoundAgain::Here { root, device } => (root, device),
         FoundAgain::Unmounted => match still_unmounted(remembered, SystemTime::now(), notice) {
             None => return Ok(Later::Gone),
             unmounted_since => return Ok(Later::Unreached { unmounted_since }),
@@ -211,6 +212,7 @@ fn clear_up_later(
         }
     };
     let root = root.enter()?;
+    let remembered = &remembered.on_device(device);
     let (mut findings, stuck, is_whole) = if let Some(stuck) = &remembered.stuck {
         let mut findings = Vec::new();
         for stuck in stuck {
@@ -234,7 +236,7 @@ fn clear_up_later(
     for left in lines(&findings).into_iter().chain(more) {
         warn(notice, remembered, format_args!("an earlier run has left {left}"));
     }
-    Ok(Later::Cleared { stuck, is_whole })
+    Ok(Later::Cleared { device, stuck, is_whole })
 }
 
 /// Returns since when the file system of a directory is not mounted, for as long as it is waited for.

@@ -18,7 +18,8 @@ const MAX_NEIGHBOURS: usize = 100_000;
 /// What became of a directory that a run has shared.
 #[derive(Debug)]
 pub(super) enum FoundAgain {
-    Here(Root),
+    /// It is there, on a file system that has this number now.
+    Here { root: Root, device: u64 },
     /// Its file system is there, and it is neither at its place nor beside that.
     Gone,
     /// Another file system is where it was: its own may come back, with all that is in it.
@@ -37,14 +38,14 @@ impl FoundAgain {
             found = beside(remembered)?;
         }
         Ok(match found {
-            Some(directory) => Self::Here(Root::of(directory, caller)?),
+            Some((directory, device)) => Self::Here { root: Root::of(directory, caller)?, device },
             None => Self::Gone,
         })
     }
 }
 
 /// Looks for the directory under another name.
-fn beside(remembered: &Remembered) -> io::Result<Option<OwnedFd>> {
+fn beside(remembered: &Remembered) -> io::Result<Option<(OwnedFd, u64)>> {
     let neighbours = match remembered.host.parent().map(std::fs::read_dir) {
         None => return Ok(None),
         // Its owner may not list what lies there, so nobody can have renamed it for them to find.
@@ -54,8 +55,9 @@ fn beside(remembered: &Remembered) -> io::Result<Option<OwnedFd>> {
     for entry in neighbours.take(MAX_NEIGHBOURS) {
         let entry = entry?;
         if entry.ino() == remembered.baseline.root().inode {
-            if let Some(directory) = open_if_it(remembered, &entry.path())? {
-                return Ok(Some(directory));
+            let found = open_if_it(remembered, &entry.path())?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
     }
@@ -68,18 +70,14 @@ fn is_beyond_reach(error: &io::Error) -> bool {
     [NotADirectory, NotFound, PermissionDenied].contains(&error.kind())
 }
 
-/// Opens a directory if it is the one that was shared.
-fn open_if_it(remembered: &Remembered, path: &Path) -> io::Result<Option<OwnedFd>> {
+/// Opens a directory if it is the one that was shared, and returns which number its file system has now.
+fn open_if_it(remembered: &Remembered, path: &Path) -> io::Result<Option<(OwnedFd, u64)>> {
     let Some(directory) = open_if_there(path)? else { return Ok(None) };
     // What follows takes a failure for another directory.
     fstat(&directory)?;
-    let baseline = &remembered.baseline;
-    if baseline.is_of_renumbered(&directory) {
-        let why =
-            "its file system was mounted again and has another number, so what is new there is not known";
-        return Err(io::Error::other(why));
-    }
-    Ok(Some(directory).filter(|root| baseline.is_of(root) && baseline.is_of_same_owner(root)))
+    let device = remembered.baseline.device_of(&directory);
+    let device = device.filter(|_| remembered.baseline.is_of_same_owner(&directory));
+    Ok(device.map(|device| (directory, device)))
 }
 
 /// Returns the number of the file system that a path leads to, as far as it leads anywhere.
@@ -131,7 +129,7 @@ mod tests {
         fs::create_dir_all(path("a/p")).unwrap();
         let remembered = remembered(&path("a/p"));
         let look = || FoundAgain::look(&remembered, Identity::own()).unwrap();
-        let is_found = || matches!(look(), FoundAgain::Here(_));
+        let is_found = || matches!(look(), FoundAgain::Here { .. });
         let is_gone = || matches!(look(), FoundAgain::Gone);
         assert!(is_found(), "the control");
         fs::rename(path("a/p"), path("a/renamed")).unwrap();
