@@ -26,6 +26,7 @@ mod compile_options;
 mod dagger;
 mod dotenv;
 mod editorconfig;
+mod entire;
 pub mod file_lists;
 mod git;
 mod hook;
@@ -230,6 +231,7 @@ fn classify_content(
         ContentRule::Dagger => dagger::classify(content),
         ContentRule::EditorConfig => editorconfig::classify(content),
         ContentRule::DotEnv => dotenv::classify(content),
+        ContentRule::EntireSession => entire::classify(content, row.program, shared),
         ContentRule::GitAttributes => annex::classify_attributes(content),
         ContentRule::GitDrivers => attributes::classify(content),
         ContentRule::AnnexRemotes => annex::classify_remotes(content),

@@ -296,7 +296,7 @@ fn names(key: &str, setting: &str) -> bool {
 
 /// Returns a letter as programs in Go compare it, for which two more than the capital ones stand for a letter of ASCII, see `EqualFold` of
 /// its package `strings`.
-fn folded(letter: char) -> char {
+pub(super) fn folded(letter: char) -> char {
     match letter {
         '\u{17f}' => 's',
         '\u{212a}' => 'k',

@@ -68,4 +68,28 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "2\nplain\0requires\0x\u{0}0\n",
         "2\nplain\0largefiles/dirstate\0largefiles/undo.backup.dirstate\u{0}0\nplain\0dirstate\0undo.backup.dirstate\u{0}0\n",
     ),
+    (
+        ".git/ai/git_hooks_state.json",
+        ".git/ai/git_hooks_state.json",
+        r#"{"schema_version": "repo_hooks/2", "managed_hooks_path": "", "forward_mode": "repo_local", "forward_hooks_path": "/workspace/evil"}"#,
+        r#"{"schema_version": "repo_hooks/2", "managed_hooks_path": "/workspace/.git/ai/hooks", "original_local_hooks_path": null,
+            "forward_mode": "none", "forward_hooks_path": null, "binary_path": "/usr/bin/git-ai"}"#,
+    ),
+    (".git/ai/hooks", ".git/ai/hooks/pre-commit", "evil", ""),
+    (
+        ".git/entire-sessions",
+        ".git/entire-sessions/2026-02-02-x.json",
+        r#"{"session_id": "2026-02-02-x", "transcript_path": "/home/me/.ssh/id_ed25519"}"#,
+        r#"{"session_id": "2026-02-02-x", "transcript_path": "/home/me/.claude/projects/-workspace/0123.jsonl", "files_touched": ["a"]}"#,
+    ),
+    (
+        ".git/sl/config-git-repo",
+        ".git/sl/config-git-repo",
+        "[hooks]\npre-status = evil\n",
+        "[ui]\n# from git config: user.name and user.email\nusername = A B <a@example.org>\n[submodule]\nactive = false\n",
+    ),
+    (
+        ".git/sl/config-git-user", ".git/sl/config-git-user", "[extensions]\nx = evil.py\n",
+        "[ui]\nusername = A <a@b>\n",
+    ),
 ];

@@ -109,6 +109,39 @@ fn a_new_program_in_the_directory_of_a_tool_is_quarantined() {
 }
 
 #[test]
+fn state_of_a_tool_names_nothing_elsewhere() {
+    for (path, ordinary, evil) in [
+        (
+            ".git/entire-sessions/a.json",
+            r#"{"session_id": "a", "files_touched": ["b"], "transcript_path": "/home/me/.claude/projects/x/1.jsonl"}"#,
+            r#"{"session_id": "a", "transcript_path": "/home/me/.ssh/id_ed25519"}"#,
+        ),
+        (
+            ".git/ai/git_hooks_state.json",
+            r#"{"forward_mode": "none", "forward_hooks_path": null, "binary_path": "/usr/bin/git-ai"}"#,
+            r#"{"forward_mode": "repo_local", "forward_hooks_path": "/workspace/src/hooks", "binary_path": ""}"#,
+        ),
+        (
+            ".git/sl/config-git-user",
+            "[ui]\n# from git config: user.name and user.email\nusername = A <a@example.org>\n",
+            "[hooks]\npre-status = evil\n",
+        ),
+    ] {
+        for was_there in [false, true] {
+            let (boundary, _) = committed();
+            if was_there {
+                boundary.write(path, ordinary);
+            }
+            let baseline = boundary.baseline_of_old();
+            boundary.write(path, &format!("{ordinary}\n"));
+            assert_eq!(boundary.paths(&baseline), [""; 0], "what the tool writes, {path}");
+            boundary.write(path, evil);
+            assert_eq!(boundary.paths(&baseline), [path]);
+        }
+    }
+}
+
+#[test]
 fn what_repo_runs_and_the_repositories_that_it_keeps_are_read_only() {
     let boundary = Boundary::new();
     let data = [".repo/manifests.git", ".repo/projects/frameworks/base.git", ".repo/projects/a/b/c.git"];

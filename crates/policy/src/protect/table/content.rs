@@ -66,6 +66,8 @@ pub(crate) enum ContentRule {
     EditorConfig,
     /// Variables for whoever loads them.
     DotEnv,
+    /// The state of a session of Entire's.
+    EntireSession,
     /// Attributes of files, for git.
     GitAttributes,
     /// The same in git's data.

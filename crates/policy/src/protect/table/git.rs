@@ -41,6 +41,15 @@ const GIT_TOWN_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml,
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[ProtectRow] = &[
+    classified(&[".git/ai/git_hooks_state.json"], "git-ai before 1.4, in the place of git",
+        "runs the hooks in the directory that it names; it stays writable, and is quarantined if it newly names one",
+        "git-ai, src/commands/git_hook_handlers.rs",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::GIT_AI))]),
+    classified(&[".git/entire-sessions"], "Entire, in its hooks of git",
+        "records the transcript and the files that it names in a branch, which the next command reads; its hooks write it, so it stays \
+         writable, and is quarantined if a path is none of a transcript, or of the work tree",
+        "Entire, cmd/entire/cli/session/state.go and strategy",
+        &[("*.json", ContentRule::EntireSession), ("*", ContentRule::Harmless)]),
     classified(&[".git/annex/journal/remote.log"], "git-annex",
         "runs the program of each special remote, which may be a path in the work tree; it stays writable, \
          and is quarantined if one is", "git-annex, \"internals\" and \"external special remote protocol\"",
@@ -76,6 +85,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".git/glab-cli/config.yml"], "glab", "runs the editor, pager and browser that it names",
         "glab, \"Configuration\"", RUN),
     read_only(&[".git/hooks"], "git", "runs them at commits, checkouts, merges and pushes", HOOKS, BY_PLACE),
+    read_only(&[".git/ai/hooks"], "git, by git-ai before 1.4", "runs them as git runs its own",
+        "git-ai, src/commands/git_hook_handlers.rs", RUN),
     read_only(&[".git/objects/info/alternates"], "git", "takes objects from the directories that it names",
         LAYOUT, BY_PLACE),
     read_only(&[".git/lazygit.yml", ".config/lazygit", ".lazygit.yml"], "lazygit", LAZYGIT_EFFECT, LAZYGIT,
@@ -88,6 +99,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".git/remotes"], "git",
         "fetches from and pushes to the repositories that they name, whose hooks run", LAYOUT, BY_PLACE),
     read_only(&[".git/sl/config", ".sl/config"], "Sapling", HG_EFFECT, SL, RUN),
+    classified(&[".git/sl/config-git-repo", ".git/sl/config-git-user"], "Sapling",
+        "the same as `.git/sl/config`; Sapling writes them, so they stay writable, and are quarantined if they newly have more than a user",
+        "Sapling, lib/gitcompat/src/init.rs and config.rs",
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::SAPLING_OF_GIT))]),
     read_only(&[".git/sl/sharedpath", ".sl/sharedpath"], "Sapling", "reads `config` somewhere else", SL, RUN),
     read_only(&[".git/sequencer"], "git", "goes on with it at `--continue`", "git-cherry-pick(1)", BY_PLACE),
     read_only(&[".git/svn/.caches"], "git-svn",

@@ -504,6 +504,16 @@ pub(crate) const GRAPHITE: &Keys = &Keys::AllBut(
     ],
 );
 
+/// git-ai, `RepoHookState`: no directory of hooks but its own.
+pub(crate) const GIT_AI: &Keys = &Keys::AllBut(
+    &[],
+    &[(Is(""), &["forward_hooks_path", "original_local_hooks_path", "previous_hooks_path"])],
+);
+
+/// Sapling, `translate_git_config`: no remotes, which are sent to.
+pub(crate) const SAPLING_OF_GIT: &Keys =
+    &Keys::Only(&[(Text, &["ui/username"]), (Word, &["submodule/active", "submodule/*"])]);
+
 /// TAKT, docs/configuration.md: no permissions, and nothing that lets workflows run more.
 pub(crate) const TAKT: &Keys = &Keys::Only(&[
     (Word, &["auto_pr", "base_branch", "concurrency", "language", "provider"]),
