@@ -85,6 +85,8 @@ pub enum Reason {
     },
     /// Lines of attributes that are gone from where every work tree of a repository has them.
     AttributesGone { lines: usize, example: String },
+    /// Lines that are gone of what every work tree of a repository leaves out.
+    ExcludesGone { lines: usize, example: String },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
     HidesByLines { lines: usize, example: String },
     /// A configuration of git with settings that are new, gone, or have another value.
@@ -180,6 +182,7 @@ impl Reason {
             | Self::RecordsHidden { example: text, .. }
             | Self::FiltersHidden { example: text, .. }
             | Self::AttributesGone { example: text, .. }
+            | Self::ExcludesGone { example: text, .. }
             | Self::HidesByLines { example: text, .. }
             | Self::NamesReferences { example: text, .. }
             | Self::RecordsConflict { example: text }
@@ -336,6 +339,10 @@ impl fmt::Display for Reason {
             Self::AttributesGone { lines, example } => write!(
                 f,
                 "{lines} lines are gone from it, such as `{example}`: if one named a filter that encrypts, `git commit` records files as they are"
+            ),
+            Self::ExcludesGone { lines, example } => write!(
+                f,
+                "{lines} lines are gone from it, such as `{example}`: `git add` records what they left out, and `git clean` removes it"
             ),
             Self::HidesByLines { lines, example } => write!(
                 f,

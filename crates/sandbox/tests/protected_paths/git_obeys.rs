@@ -269,9 +269,28 @@ fn attributes_that_are_gone_are_reported() {
 }
 
 #[test]
+fn what_is_no_longer_left_out_is_reported() {
+    let (boundary, _) = committed();
+    boundary.write(".git/info/exclude", "notes.txt\n*.log\n").write("notes.txt", "mine");
+    let baseline = boundary.baseline();
+    assert!(git(&boundary.host, &["clean", "-nd"]).is_empty(), "the control: it is left out");
+    let gone = |lines: usize| {
+        let reason = Reason::ExcludesGone { lines, example: "notes.txt".into() };
+        [(".git/info/exclude".to_owned(), reason, FindingOrigin::Earlier)]
+    };
+    boundary.write(".git/info/exclude", "# mine\n*.log\n");
+    assert!(git(&boundary.host, &["clean", "-nd"]).contains("notes.txt"), "the control: it is not any more");
+    assert_eq!(found(&boundary, &baseline), gone(1));
+    for script in ["rm .git/info/exclude", "rm -r .git/info"] {
+        assert!(sh(&boundary, ".", script));
+        assert_eq!(found(&boundary, &baseline), gone(2), "{script}");
+    }
+}
+
+#[test]
 fn lines_of_a_new_repository_and_those_that_say_nothing_are_no_news() {
     let (boundary, _) = committed();
-    boundary.write(".git/info/exclude", "# nothing\nkept\nold\n");
+    boundary.write(".git/info/exclude", "# nothing\nkept\n");
     let baseline = boundary.baseline();
     boundary.write(".git/info/exclude", "kept\n\n# more\n");
     git(&boundary.host, &["init", "-q", "new"]);

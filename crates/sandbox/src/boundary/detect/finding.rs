@@ -53,6 +53,7 @@ impl Finding {
                 | Reason::CommitsHidden { .. }
                 | Reason::CommitsLinks { .. }
                 | Reason::CommitsProtected { .. }
+                | Reason::ExcludesGone { .. }
                 | Reason::FiltersHidden { .. }
                 | Reason::HidesByLines { .. }
                 | Reason::HidesChanges { .. }

@@ -325,7 +325,7 @@ pub(crate) fn added_entries(
                 if let Some((lines, example)) = lines.filter(|_| is_left) {
                     found(Reason::HidesByLines { lines, example }, staying);
                 }
-                if let Some(reason) = before.and_then(|before| attributes_gone(before, now)) {
+                if let Some(reason) = before.and_then(|before| lines_gone(before, now)) {
                     found(reason, FindingOrigin::Earlier);
                 }
             }
@@ -404,26 +404,28 @@ fn newly_tracked(
     Some(Reason::TracksHidden { files, example })
 }
 
-/// Says of an index that is gone what it left out: git makes another one of the last commit. Of attributes, says which they were.
+/// Says of an index that is gone what it left out: git makes another one of the last commit. Of attributes and excludes, says which they were.
 fn removed(root: BorrowedFd<'_>, before: &Index) -> Option<(PathBuf, Reason, FindingOrigin)> {
     let left_out = before.left_out.first().map(|example| {
         let (files, example) = (before.left_out.len(), example.clone());
         Reason::RecordsHidden { files, example }
     });
-    let reason = left_out.or_else(|| attributes_gone(before, &[]))?;
-    let is_attributes = before.path.ends_with("info/attributes");
-    let git = before.path.ancestors().nth(if is_attributes { 2 } else { 1 })?;
+    let reason = left_out.or_else(|| lines_gone(before, &[]))?;
+    let is_in_info = before.path.parent().is_some_and(|parent| parent.ends_with("info"));
+    let git = before.path.ancestors().nth(if is_in_info { 2 } else { 1 })?;
     let data = if git.is_absolute() { data_outside(git) } else { beneath::directory(root, git) }.ok()?;
     let found = beneath::stat(&data, before.path.strip_prefix(git).ok()?);
     let is_gone = matches!(found, Err(Errno::NOENT | Errno::NOTDIR));
     is_gone.then(|| (before.path.clone(), reason, FindingOrigin::Earlier))
 }
 
-/// Says which lines of `info/attributes` are gone.
-fn attributes_gone(before: &Index, now: &[String]) -> Option<Reason> {
-    let is_attributes = before.path.ends_with("info/attributes") && now.len() < MAX_HIDDEN;
-    let (lines, example) = added(now, before.hidden.iter().cloned()).filter(|_| is_attributes)?;
-    Some(Reason::AttributesGone { lines, example })
+/// Says which lines of `info/attributes` or `info/exclude` are gone.
+fn lines_gone(before: &Index, now: &[String]) -> Option<Reason> {
+    let (lines, example) = added(now, before.hidden.iter().cloned()).filter(|_| now.len() < MAX_HIDDEN)?;
+    if before.path.ends_with("info/attributes") {
+        return Some(Reason::AttributesGone { lines, example });
+    }
+    before.path.ends_with("info/exclude").then_some(Reason::ExcludesGone { lines, example })
 }
 
 /// Says of which hidden files that commits left out they take the content now.
