@@ -4,7 +4,7 @@
 //! No line has the value of a secret: events name places, programs and layers, and no value reaches code that makes one.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write};
 
 use policy::config::variables::LOG;
 use tracing::level_filters::LevelFilter;
@@ -14,6 +14,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::error::{Code, CommandError};
+use crate::text;
 
 /// What the places begin with that our own events come from.
 const OURS: &str = "sandbox";
@@ -35,7 +36,21 @@ pub(crate) fn start(verbose: u8, variable: Option<&OsStr>) -> Result<(), Command
         None if level == LevelFilter::OFF => return Ok(()),
         None => Targets::new().with_target(OURS, level),
     };
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).without_time();
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Lines).with_ansi(false).without_time();
     tracing_subscriber::registry().with(lines.with_filter(wanted)).init();
     Ok(())
+}
+
+/// Takes the log, line by line.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        io::stderr().lock().write_all(text::for_stderr(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

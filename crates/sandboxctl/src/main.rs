@@ -94,7 +94,7 @@ fn main() -> process::ExitCode {
 fn answer_without_command(ui: &Ui, error: &clap::Error, args: &[OsString]) -> Result<ExitCode, CommandError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            ui.raw(error.render().to_string().as_bytes())?;
+            ui.text(&error.render().to_string())?;
             Ok(ExitCode::Success)
         }
         _ => Err(cli::usage::error_of(error, args)),

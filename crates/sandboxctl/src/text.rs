@@ -1,6 +1,10 @@
 //! Text of anybody's, as it may be shown on a terminal.
 
+use std::borrow::Cow;
+use std::io::{self, IsTerminal};
+
 use policy::text::escape;
+use sandbox::host::terminal::Charset;
 
 /// Escapes text, whoever wrote it, so that it may be shown on one line.
 pub(crate) fn one_line(text: &str) -> String {
@@ -20,6 +24,31 @@ pub(crate) fn lines(text: &str) -> String {
 /// Escapes each line of a text.
 pub(crate) fn several(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns text of ours and others' as it is written to standard error: who reads no UTF-8 would take pieces of letters for control
+/// characters.
+pub(crate) fn for_stderr(text: &str) -> Cow<'_, str> {
+    match Charset::of(io::stderr()) {
+        Charset::Utf8 => Cow::Borrowed(text),
+        Charset::Bytes => escape::ascii(text),
+    }
+}
+
+/// Returns the same for standard output, which is as it is for programs.
+pub(crate) fn for_stdout(text: &str) -> Cow<'_, str> {
+    if shows_bytes() { escape::ascii(text) } else { Cow::Borrowed(text) }
+}
+
+/// Returns JSON for standard output, without what a terminal obeys.
+pub(crate) fn json_for_stdout(text: &str) -> Cow<'_, str> {
+    if shows_bytes() { escape::ascii_json(text) } else { escape::json(text) }
+}
+
+/// Returns whether standard output is a terminal that reads no UTF-8.
+fn shows_bytes() -> bool {
+    let stdout = io::stdout();
+    stdout.is_terminal() && Charset::of(&stdout) == Charset::Bytes
 }
 
 #[cfg(test)]

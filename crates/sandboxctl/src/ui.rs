@@ -6,14 +6,13 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::cli::{Format, Global};
 use crate::error::{Code, CommandError};
-use crate::text::{lines, one_line, several};
+use crate::text::{self, for_stdout, json_for_stdout, lines, one_line, several};
 
 /// How to talk to whoever called.
 #[derive(Clone)]
@@ -51,7 +50,7 @@ impl Ui {
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), CommandError> {
         match self.format {
-            Format::Text => self.raw(several(&text(value)).as_bytes()),
+            Format::Text => self.text(&several(&text(value))),
             Format::Json => self.json(value),
         }
     }
@@ -59,13 +58,18 @@ impl Ui {
     /// Prints one JSON object.
     pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
         let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON")?;
-        self.raw(format!("{}\n", escape::json(&text)).as_bytes())
+        self.raw(format!("{}\n", json_for_stdout(&text)).as_bytes())
     }
 
     /// Prints one JSON object on one line.
     pub(crate) fn json_line<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
         let text = serde_json::to_string(value).context("cannot write the result as JSON")?;
-        self.raw(format!("{}\n", escape::json(&text)).as_bytes())
+        self.raw(format!("{}\n", json_for_stdout(&text)).as_bytes())
+    }
+
+    /// Writes text to stdout in which nothing is left that a terminal obeys.
+    pub(crate) fn text(&self, text: &str) -> Result<(), CommandError> {
+        self.raw(for_stdout(text).as_bytes())
     }
 
     /// Writes bytes to stdout as they are.
@@ -240,7 +244,7 @@ fn for_stderr(label: &str, text: &str) -> String {
         // While a terminal is relayed to an agent, a newline alone does not go back to the first column.
         text = text.replace('\n', "\r\n");
     }
-    format!("{label}{text}")
+    format!("{label}{}", text::for_stderr(&text))
 }
 
 fn to_stderr(text: &str) {

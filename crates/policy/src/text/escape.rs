@@ -25,11 +25,35 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Escapes whatever is not ASCII: for who reads single bytes, some of which are control characters then.
+pub fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() * 2);
+    for character in text.chars() {
+        if character.is_ascii() {
+            shown.push(character);
+        } else {
+            shown.extend(character.escape_unicode());
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Escapes what is in the strings of a JSON text. It stays the same JSON.
 pub fn json(text: &str) -> Cow<'_, str> {
     // Control characters of ASCII are escaped already, but for the last one, or are white space between what is no string.
-    let is_raw = |character: char| is_escaped(character) && !character.is_ascii() || character == '\u{7f}';
-    if !text.contains(is_raw) {
+    json_where(text, |character| is_escaped(character) && !character.is_ascii() || character == '\u{7f}')
+}
+
+/// Escapes the same, and whatever is not ASCII.
+pub fn ascii_json(text: &str) -> Cow<'_, str> {
+    json_where(text, |character| !character.is_ascii() || character == '\u{7f}')
+}
+
+fn json_where(text: &str, is_raw: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_raw) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -117,8 +141,12 @@ mod tests {
         let shown = json(&text);
         assert!(!shown.contains(|letter: char| letter != '\n' && is_escaped(letter)), "{shown}");
         assert!(shown.contains("\u{e9}\u{1f600}"));
-        let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
-        assert_eq!(read["output"], value);
+        let ascii = ascii_json(&text);
+        assert!(ascii.is_ascii(), "{ascii}");
+        for shown in [shown, ascii] {
+            let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
+            assert_eq!(read["output"], value);
+        }
     }
 
     #[test]
@@ -129,6 +157,12 @@ mod tests {
         );
         assert_eq!(line("résumé 日本"), "résumé 日本");
         assert_eq!(line("a\u{200b}b\u{ad}\u{3164}"), "a\\u{200b}b\\u{ad}\\u{3164}");
+    }
+
+    #[test]
+    fn what_is_read_byte_by_byte_is_ascii() {
+        // The second byte of each begins a sequence in ISO 8859.
+        assert_eq!(ascii("\u{11b}31m\u{1f9b} a\x1b[m"), "\\u{11b}31m\\u{1f9b} a\x1b[m");
     }
 
     #[test]

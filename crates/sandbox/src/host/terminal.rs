@@ -3,7 +3,7 @@
 //! Whoever holds a terminal can put keystrokes into it that the caller's shell obeys afterwards. So an agent
 //! gets a terminal that ends at this relay. Pipes are relayed too, see `pipe.rs`; other streams stay what they are.
 
-pub use filter::{Answers, ScreenFilter};
+pub use filter::{Answers, Charset, ScreenFilter};
 pub use relay::{Ends, Relay, RelaySource};
 pub use signals::Signals;
 pub use stream::{StreamError, StreamKind, check_stream};

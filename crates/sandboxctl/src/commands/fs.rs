@@ -56,7 +56,7 @@ fn read(ui: &Ui, context: &Context, args: &FsReadArgs) -> Result<(), CommandErro
         Content::Media(media) => ui.raw(&media.bytes),
         Content::Text(text) => {
             if io::stdout().is_terminal() {
-                ui.raw(for_terminal(&text.text).as_bytes())?;
+                ui.text(&for_terminal(&text.text))?;
             } else {
                 ui.raw(text.text.as_bytes())?;
             }
@@ -147,7 +147,7 @@ fn list(ui: &Ui, context: &Context, args: &FsListArgs) -> Result<(), CommandErro
         format!("{}{end}\n", escape::line(path))
     };
     let lines: String = listing.entries.iter().map(|entry| line(&entry.path, entry.kind)).collect();
-    ui.raw(lines.as_bytes())?;
+    ui.text(&lines)?;
     if listing.truncated {
         ui.note(format_args!("truncated: {} of {} entries", listing.entries.len(), listing.total));
     }
@@ -173,7 +173,7 @@ fn search(ui: &Ui, context: &Context, args: &FsSearchArgs) -> Result<(), Command
         return ui.json(&found);
     }
     let lines: String = found.files.iter().map(found_lines).collect();
-    ui.raw(lines.as_bytes())?;
+    ui.text(&lines)?;
     note_stop(ui, found.stopped, args.selection.depth);
     note_unread(ui, found.unreadable, found.too_large);
     Ok(())

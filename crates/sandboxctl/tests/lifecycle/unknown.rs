@@ -84,6 +84,37 @@ fn programs_learn_each_name_but_allowed_ones() {
     }
 }
 
+/// U+011B is 0xC4 and 0x9B, of which the second begins a control sequence in ISO 8859.
+#[test]
+fn who_reads_single_bytes_gets_no_control_character_in_a_letter() {
+    for caller in callers("names in a terminal of single bytes") {
+        for (locale, shown) in
+            [("C", "\\u{11b}31m"), ("de_DE.ISO-8859-1", "\\u{11b}31m"), ("C.UTF-8", "\u{11b}31m")]
+        {
+            let place = Place::new(caller);
+            let make = ["sh", "-c", "printf x > .first-\u{11b}31m-rc"];
+            let output = place.inside(&[""; 0], &make).env("LC_ALL", locale).output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(stderr.contains(&format!(".first-{shown}-rc")), "{locale} by {caller:?}: {stderr:?}");
+            // On a terminal, with JSON on standard output.
+            let program = place.path("sandboxctl");
+            let line = format!(
+                "{} run --format json -- sh -c 'printf x > .second-\u{11b}31m-rc'",
+                program.display()
+            );
+            let words = ["script", "--quiet", "--return", "--command", &line, "/dev/null"];
+            let output = place.outside(&words).env("LC_ALL", locale).output().unwrap();
+            let is_escaped = !output.stdout.windows(2).any(|pair| pair == "\u{11b}".as_bytes());
+            let screen = String::from_utf8_lossy(&output.stdout);
+            assert!(
+                screen.contains(".second-") && screen.contains("detected"),
+                "{locale} by {caller:?}: {screen}"
+            );
+            assert_eq!(is_escaped, locale != "C.UTF-8", "{locale} by {caller:?}: {screen}");
+        }
+    }
+}
+
 /// What editors, desktops and tools leave, and what the agent takes away again. The machine may have a `/workspace` of its own, so the
 /// clone does not name it.
 const ORDINARY: &str = r"

@@ -46,9 +46,9 @@ enum Kind {
     Console,
 }
 
-/// What the terminal reads.
+/// What a terminal reads.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Charset {
+pub enum Charset {
     #[default]
     Utf8,
     /// ISO 8859 or another of single bytes, in which 0x80 to 0x9F are control characters.
@@ -108,17 +108,12 @@ enum Step {
 impl ScreenFilter {
     /// Makes one for a terminal.
     pub fn of(terminal: impl AsFd) -> Self {
-        let modes = rustix::termios::tcgetattr(terminal).map(|modes| modes.input_modes);
-        let is_utf8 = modes.is_ok_and(|modes| modes.contains(InputModes::IUTF8));
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-            .into_iter()
-            .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
         let kind = if std::env::var_os("TERM").is_some_and(|name| name == "linux") {
             Kind::Console
         } else {
             Kind::Emulator
         };
-        Self { charset: Charset::of(is_utf8, locale.as_deref()), kind, ..Self::default() }
+        Self { charset: Charset::of(terminal), kind, ..Self::default() }
     }
 
     /// Reads on, and returns what is shown.
@@ -249,8 +244,17 @@ impl ScreenFilter {
 }
 
 impl Charset {
-    /// Returns that of a terminal: as the terminal says, or else the locale.
-    fn of(is_utf8: bool, locale: Option<&str>) -> Self {
+    /// Returns that of a terminal: as the terminal says, or else the locale. Of what is no terminal, the locale says it.
+    pub fn of(terminal: impl AsFd) -> Self {
+        let modes = rustix::termios::tcgetattr(terminal).map(|modes| modes.input_modes);
+        let is_utf8 = modes.is_ok_and(|modes| modes.contains(InputModes::IUTF8));
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .into_iter()
+            .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+        Self::said_by(is_utf8, locale.as_deref())
+    }
+
+    fn said_by(is_utf8: bool, locale: Option<&str>) -> Self {
         let names_utf8 = |locale: &str| {
             let locale = locale.to_ascii_lowercase();
             locale.contains("utf-8") || locale.contains("utf8")
@@ -728,7 +732,7 @@ mod tests {
             (false, Some("C"), Charset::Bytes),
             (false, Some("de_DE.ISO-8859-1"), Charset::Bytes),
         ] {
-            assert_eq!(Charset::of(is_utf8, locale), charset, "{is_utf8} {locale:?}");
+            assert_eq!(Charset::said_by(is_utf8, locale), charset, "{is_utf8} {locale:?}");
         }
     }
 

@@ -16,7 +16,6 @@ use anyhow::Context as _;
 use confine::protocol::{EgressQuestion, EgressRequest};
 use policy::rules::limits;
 use policy::rules::network::{Host, HostAndPort};
-use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -29,7 +28,7 @@ use crate::cli::Format;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
-use crate::text::{one_line, several};
+use crate::text::{json_for_stdout, one_line, several};
 use crate::ui::Ui;
 
 /// What is shown to a person who answers otherwise.
@@ -153,7 +152,7 @@ fn print(sandbox: &str, questions: &mut Questions) -> io::Result<()> {
             News::Settled(id) => Event::Settled { id: *id, sandbox },
         };
         let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{}", escape::json(&serde_json::to_string(&event)?))?;
+        writeln!(stdout, "{}", json_for_stdout(&serde_json::to_string(&event)?))?;
         stdout.flush()?;
     }
     Ok(())

@@ -10,6 +10,7 @@ use crate::cli::EgressLogArgs;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
+use crate::text::json_for_stdout;
 use crate::ui::Ui;
 
 /// Prints it: a line of JSON for each connection, the oldest first.
@@ -17,7 +18,7 @@ pub(super) fn log(ui: &Ui, context: &Context, args: &EgressLogArgs) -> Result<Ex
     if args.follow {
         let print = |lines: &[u8]| {
             let mut stdout = io::stdout().lock();
-            stdout.write_all(lines).and_then(|()| stdout.flush())
+            stdout.write_all(shown(lines).as_bytes()).and_then(|()| stdout.flush())
         };
         return match egress::follow(&context.state(), context.caller, &args.name, print) {
             Ok(()) => Ok(ExitCode::Success),
@@ -30,7 +31,7 @@ pub(super) fn log(ui: &Ui, context: &Context, args: &EgressLogArgs) -> Result<Ex
     let lines = egress::log(&context.state(), context.caller, &args.name);
     match lines.context("cannot read the log of the egress proxy")? {
         lines if !lines.is_empty() => {
-            ui.raw(&lines)?;
+            ui.raw(shown(&lines).as_bytes())?;
             Ok(ExitCode::Success)
         }
         _ => Err(CommandError::message(
@@ -44,4 +45,9 @@ pub(super) fn log(ui: &Ui, context: &Context, args: &EgressLogArgs) -> Result<Ex
             "only sandboxes whose network is an allow-list of hosts have one; `run --name` names a sandbox",
         )),
     }
+}
+
+/// Returns lines as standard output gets them.
+fn shown(lines: &[u8]) -> String {
+    json_for_stdout(&String::from_utf8_lossy(lines)).into_owned()
 }

@@ -34,7 +34,7 @@ pub(crate) fn events(ui: &Ui, context: &Context, args: &EventsArgs) -> Result<Ex
             if ui.is_json() {
                 ui.json_line(event)?;
             } else {
-                ui.raw(format!("{}\n", line(event)).as_bytes())?;
+                ui.text(&format!("{}\n", line(event)))?;
             }
         }
     }
