@@ -94,6 +94,11 @@ pub enum Reason {
         /// The settings, as git lists them.
         settings: Vec<String>,
     },
+    /// Git took the directory for a repository, and takes it for none any more.
+    NoRepository {
+        /// The file or directory that is missing, or is not what git wants.
+        lacks: String,
+    },
     /// A new repository in a directory whose files another one lists: git works with the new one there.
     ReplacesRepository {
         /// The work tree of the other one.
@@ -191,6 +196,7 @@ impl Reason {
             | Self::LeadsOut { example: text }
             | Self::ReadsElsewhere { example: text }
             | Self::Setting { key: text }
+            | Self::NoRepository { lacks: text }
             | Self::ReplacesRepository { repository: text }
             | Self::LinksOut { target: text }
             | Self::LinksTo { target: text }
@@ -343,6 +349,11 @@ impl fmt::Display for Reason {
             Self::ExcludesGone { lines, example } => write!(
                 f,
                 "{lines} lines are gone from it, such as `{example}`: `git add` records what they left out, and `git clean` removes it"
+            ),
+            Self::NoRepository { lacks } => write!(
+                f,
+                "git takes it for no repository any more, for want of `{lacks}`: a command of git in its work tree acts on a repository in a directory \
+                 above, if there is one; put `{lacks}` right first (`mkdir` makes a directory, `git init` a `HEAD`, which may lead to another branch)"
             ),
             Self::HidesByLines { lines, example } => write!(
                 f,

@@ -34,6 +34,7 @@ use crate::host::stamp::{Stamp, sees_stores};
 
 mod annex_programs;
 pub mod baseline;
+mod ceased;
 pub(crate) mod checkouts;
 mod classified;
 pub mod classifier;
@@ -107,6 +108,7 @@ impl Baseline {
         let earlier = Vec::new();
         let indexes = index::take(root, mounts);
         let checkouts = checkouts::take(mounts);
+        let repositories = ceased::repositories(root, mounts);
         let searched = mounts.reach.bases().cloned().collect();
         let dotted = mounts.dotted.clone();
         let texts = |paths: &mut dyn Iterator<Item = &PathBuf>| -> Vec<OsString> {
@@ -134,6 +136,7 @@ impl Baseline {
                 is_whole,
                 indexes,
                 checkouts,
+                repositories,
                 dotted,
                 links,
                 options,

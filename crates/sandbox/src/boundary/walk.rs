@@ -321,15 +321,16 @@ impl<'a> Walker<'a> {
         let ParentDirectory { directory, path } = parent.as_ref();
         let (Contents { directories: below, links, .. }, signs, mut is_whole) =
             self.contents(directory, path, stat)?;
-        if path == Path::new("") || signs.is_tree || signs.repositories().next().is_some() {
+        if path == Path::new("") || signs.is_tree || signs.repositories(self.queue.extent).next().is_some() {
             self.keep_names(path);
         }
-        for git in signs.repositories() {
+        for git in signs.repositories(self.queue.extent) {
             is_whole &= keep(&mut self.found.repositories, MAX_FOUND, Repository { path: path.into(), git });
         }
         // The boundary itself cannot be moved.
         let is_movable = path != Path::new("") && self.queue.extent == Extent::Whole;
-        if is_movable && signs.is_part() && signs.repositories().all(|git| git != Git::Bare) {
+        if is_movable && signs.is_part() && signs.repositories(self.queue.extent).all(|git| git != Git::Bare)
+        {
             self.part(path);
         }
         if signs.is_tree {

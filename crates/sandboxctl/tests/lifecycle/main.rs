@@ -3,6 +3,7 @@
 
 mod beside;
 mod called;
+mod ceased;
 mod deserted;
 mod detected;
 mod elsewhere;

@@ -50,6 +50,9 @@ pub struct Baseline {
     /// The commits to which git brought work trees, by directories of its data.
     #[serde(default)]
     pub(super) checkouts: Vec<KnownCheckout>,
+    /// The directories that git takes for repositories, in order.
+    #[serde(default, with = "json_bytes::os_strings")]
+    pub(super) repositories: Vec<OsString>,
     #[serde(default)]
     pub(super) dotted: Vec<Dotted>,
     /// The paths of links, in order.

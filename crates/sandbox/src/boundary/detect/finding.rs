@@ -58,6 +58,7 @@ impl Finding {
                 | Reason::HidesByLines { .. }
                 | Reason::HidesChanges { .. }
                 | Reason::MovedElsewhere { .. }
+                | Reason::NoRepository { .. }
                 | Reason::RecordsHidden { .. }
                 | Reason::StagesLinks { .. }
                 | Reason::StagesProtected { .. }

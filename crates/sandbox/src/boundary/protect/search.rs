@@ -26,7 +26,7 @@ use crate::boundary::protect::search::progress::{
     ALTERNATE_LEVELS, Ahead, DataAhead, Leads, SIGNS, Search, is,
 };
 use crate::boundary::root::Entered;
-use crate::boundary::walk::{Git, Walk};
+use crate::boundary::walk::{Extent, Git, Walk};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::host::mounted::Mounted;
@@ -579,7 +579,17 @@ impl Search<'_> {
         self.notices.push(ProtectionGap::Unreadable { path: path.into(), errno: errno.raw_os_error() });
     }
 
+    /// Lists the directories by which git takes those that were found for repositories. Without one, git looks further up for another
+    /// repository, and a search that begins then finds nothing to protect.
+    fn signs(&self) -> Vec<PathBuf> {
+        let signs = self.seen_git.iter().flat_map(|git| ["objects", "refs"].map(|sign| git.join(sign)));
+        let is_directory =
+            |path: &PathBuf| beneath::stat(self.root, path).is_ok_and(|stat| is(FileType::Directory, &stat));
+        signs.filter(is_directory).collect()
+    }
+
     fn finish(self) -> Mounts {
+        let signs = if self.extent == Extent::Bounded { self.signs() } else { Vec::new() };
         let mut read_only: Vec<ReadOnly> = Vec::new();
         let mut nested = Vec::new();
         let mut pins = BTreeSet::new();
@@ -604,7 +614,7 @@ impl Search<'_> {
         let mut notices = self.notices;
         let mut seen = HashSet::new();
         notices.retain(|notice| seen.insert(notice.clone()));
-        Mounts {
+        let mut mounts = Mounts {
             pins: pins.into_iter().collect(),
             read_only,
             nested,
@@ -632,6 +642,8 @@ impl Search<'_> {
             shared: Vec::new(),
             reach: self.reach,
             notices,
-        }
+        };
+        mounts.pin(signs.iter().flat_map(|sign| on_the_way(sign).chain([sign.clone()])));
+        mounts
     }
 }

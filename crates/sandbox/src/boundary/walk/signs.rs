@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use policy::text::fold;
 use rustix::fs::{AtFlags, FileType};
 
-use super::found::Git;
+use super::found::{Extent, Git};
 use crate::host::beneath::file_id;
 
 /// What of a directory makes it a repository. What the listing cannot show is taken for what git wants: the agent may
@@ -19,6 +19,7 @@ pub(super) struct Signs {
     objects: bool,
     refs: bool,
     common: bool,
+    config: bool,
     is_obeyed: bool,
     pub(super) is_tree: bool,
 }
@@ -72,7 +73,10 @@ impl Signs {
             b"objects" => self.objects = true,
             b"refs" => self.refs = true,
             b"commondir" => self.common = kind != FileType::Directory,
-            b"config" | b"config.worktree" => self.is_obeyed |= kind != FileType::Directory,
+            b"config" | b"config.worktree" => {
+                self.config |= name == c"config" && kind != FileType::Directory;
+                self.is_obeyed |= kind != FileType::Directory;
+            }
             b"hooks" => self.is_obeyed |= kind == FileType::Directory,
             b".hg" | b".jj" | b".sl" | b".bzr" | b".pijul" | b"_darcs" => self.is_tree = true,
             _ => {}
@@ -91,11 +95,15 @@ impl Signs {
         self.is_obeyed && (self.head || self.objects || self.refs || self.common)
     }
 
-    pub(super) fn repositories(&self) -> impl Iterator<Item = Git> {
+    /// Lists what makes a directory a repository. Before a command runs, that is also what only lacks a `HEAD`, and has a configuration: an
+    /// agent may have taken that away for a while.
+    pub(super) fn repositories(&self, extent: Extent) -> impl Iterator<Item = Git> {
         // So git recognises a bare repository, see `is_git_directory` of its setup.c. It prefers a `.git`, unless that is none,
         // and any `.git` may be gone or spoilt by the time git looks.
-        let has_data = self.common || (self.objects && self.refs);
-        self.git.into_iter().chain((self.head && has_data).then_some(Git::Bare))
+        let has_data = self.objects && self.refs;
+        let lacks_head = extent == Extent::Bounded && has_data && self.config;
+        let is_bare = self.head && (self.common || has_data) || lacks_head;
+        self.git.into_iter().chain(is_bare.then_some(Git::Bare))
     }
 }
 

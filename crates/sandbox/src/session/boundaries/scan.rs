@@ -78,6 +78,8 @@ impl Scan {
         let tags: Vec<Finding> = tags.findings.into_iter().filter(is_new).collect();
         scan.findings.extend(tags);
         scan.findings.extend(prepared);
+        let ceased = remembered.baseline.ceased(root, &scan.findings);
+        scan.findings.extend(ceased);
         // What is quarantined needs no other word.
         let is_reported = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));
         let names: Vec<Finding> = names.into_iter().filter(|name| !is_reported(name)).collect();

@@ -19,7 +19,7 @@ use crate::boundary::protect::search::progress::{
     Ahead, DataAhead, Leads, MODULE, OF_GIT, OnHost, PointerTarget, Search, WorkTree, is, read_up_to,
 };
 use crate::boundary::protect::search::resolve::{Unresolved, canonical};
-use crate::boundary::walk::{Git, Walk};
+use crate::boundary::walk::{Extent, Git, Walk};
 use crate::host::beneath;
 
 /// How many alternates one file may name. Nobody needs more than a few.
@@ -319,10 +319,15 @@ impl Search<'_> {
         })
     }
 
-    /// Returns whether git would take a directory for what is wanted. What cannot be examined might be it.
+    /// Returns whether git would take a directory for what is wanted. What cannot be examined might be it, and before a command runs so
+    /// might a repository that only lacks a `HEAD`: an agent may have taken that away for a while.
     pub(crate) fn is(&self, wanted: PointerTarget, path: &Path) -> bool {
+        let lacks_head = || {
+            let has_config = || is_there(self.root, &path.join("config"));
+            self.extent == Extent::Bounded && has_data(self.root, path) && has_config()
+        };
         match wanted {
-            PointerTarget::Repository => is_repository(self.root, path),
+            PointerTarget::Repository => is_repository(self.root, path) || lacks_head(),
             PointerTarget::Common => has_data(self.root, path),
             PointerTarget::Objects => true,
         }
@@ -365,7 +370,17 @@ impl Search<'_> {
 /// Returns whether git would take a directory for a repository by what lies right in it. What cannot be examined might
 /// make it one.
 pub(crate) fn is_repository(root: BorrowedFd<'_>, path: &Path) -> bool {
-    has_head(root, path) && (has_data(root, path) || is_there(root, &path.join("commondir")))
+    lacks(root, path).is_none()
+}
+
+/// Returns what a directory lacks to be a repository of git's.
+pub(crate) fn lacks(root: BorrowedFd<'_>, path: &Path) -> Option<&'static str> {
+    if !has_head(root, path) {
+        return Some("HEAD");
+    }
+    let has_data_elsewhere = || is_there(root, &path.join("commondir"));
+    let data = ["objects", "refs"].into_iter().find(|name| !is_there(root, &path.join(name)));
+    data.filter(|_| !has_data_elsewhere())
 }
 
 fn has_data(root: BorrowedFd<'_>, path: &Path) -> bool {

@@ -1,0 +1,82 @@
+//! Repositories that an agent would have git take for none: git goes on to the directories above then.
+
+use crate::machine::callers;
+use crate::place::Place;
+
+const NO_FLAGS: [&str; 0] = [];
+
+/// A repository of the owner's within another one, and one whose data have a name of their own, as people have it beside work trees.
+const THERE: &str = r"
+git init -q -b main .; git config user.name a; git config user.email a@example.org
+git commit -q --allow-empty -m around
+cp -r .git .bare; git -C .bare config core.bare true; mkdir layout; mv .bare layout; echo 'gitdir: ./.bare' > layout/.git
+git init -q -b main inner; git -C inner -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m inner
+";
+
+/// Runs a script of the owner's, and returns what it prints.
+fn outside(place: &Place, script: &str) -> String {
+    let workspace = place.workspace();
+    let script = format!("cd {} && {{ {script}\n}}", workspace.display());
+    let output = place.outside(&["sh", "-ec", &script]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Where git finds the data of the repository in each directory.
+const FOUND: &str =
+    "for d in inner layout; do (cd $d; git rev-parse --absolute-git-dir | sed s,.*workspace/,,); done";
+
+#[test]
+fn what_makes_a_directory_a_repository_stays_in_its_place() {
+    let script = "for git in inner/.git layout/.bare; do git -C $git pack-refs --all; for sign in refs objects; do \
+                  mv $git/$sign $git/away 2> /dev/null || echo no; done; rm -rf $git/refs 2> /dev/null || echo no; done";
+    for caller in callers("repositories that stay") {
+        let place = Place::new(caller);
+        outside(&place, THERE);
+        let output = place.inside(&NO_FLAGS, &["sh", "-c", script]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "no\n".repeat(6), "by {caller:?}: {output:?}");
+        assert_eq!(outside(&place, FOUND), "inner/.git\nlayout/.bare\n", "by {caller:?}");
+        // The control: without a sandbox git takes the repository around.
+        outside(&place, "rm -r inner/.git/refs layout/.bare/refs");
+        assert_eq!(outside(&place, "cd inner; git rev-parse --show-prefix"), "inner/\n", "by {caller:?}");
+    }
+}
+
+#[test]
+fn a_repository_that_is_none_any_more_is_named() {
+    for caller in callers("repositories without a HEAD") {
+        for script in [
+            "rm inner/.git/HEAD",
+            "echo nothing > inner/.git/HEAD",
+            // It is quarantined.
+            "rm inner/.git/HEAD; printf 'ref: refs/heads/$(id)\\n' > inner/.git/HEAD",
+        ] {
+            let place = Place::new(caller);
+            outside(&place, THERE);
+            let output = place.inside(&NO_FLAGS, &["sh", "-c", script]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            let named = "inner/.git: git takes it for no repository any more, for want of `HEAD`";
+            assert_eq!(said.matches(named).count(), 1, "{script} by {caller:?}: {said}");
+            // The control: so it is.
+            let prefix = outside(&place, "cd inner; git rev-parse --show-prefix");
+            assert_eq!(prefix, "inner/\n", "{script} by {caller:?}");
+        }
+    }
+}
+
+#[test]
+fn what_lacks_a_head_is_protected_as_a_repository() {
+    for caller in callers("repositories that lack a HEAD") {
+        let place = Place::new(caller);
+        outside(&place, THERE);
+        let run = |script: &str| {
+            let output = place.inside(&NO_FLAGS, &["sh", "-c", script]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        run("mv layout/.bare/HEAD layout/.bare/away");
+        let write = "echo >> layout/.bare/config || echo no; echo > layout/.bare/hooks/pre-push || echo no; \
+                     mv layout/.bare/away layout/.bare/HEAD";
+        assert_eq!(run(write), "no\nno\n", "by {caller:?}");
+        assert_eq!(outside(&place, FOUND), "inner/.git\nlayout/.bare\n", "by {caller:?}");
+    }
+}
