@@ -47,6 +47,7 @@ mod script;
 mod settings;
 mod value;
 mod versions;
+mod within;
 mod words;
 mod yaml;
 
@@ -231,6 +232,7 @@ fn classify_content(
         ContentRule::Dagger => dagger::classify(content),
         ContentRule::EditorConfig => editorconfig::classify(content),
         ContentRule::DotEnv => dotenv::classify(content),
+        ContentRule::WorkTreePaths(format) => within::classify(content, *format, row.program),
         ContentRule::EntireSession => entire::classify(content, row.program, shared),
         ContentRule::GitAttributes => annex::classify_attributes(content),
         ContentRule::GitDrivers => attributes::classify(content),

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::reason::Reason;
 use super::settings::folded;
+use super::within::is_within;
 use crate::protect::table::content::FileFormat;
 
 /// Where agents keep transcripts, below a home directory.
@@ -45,10 +46,6 @@ fn odd_path<'a>(key: &str, value: &'a Value, shared: &[PathBuf]) -> Option<&'a s
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
-}
-
-fn is_within(path: &str) -> bool {
-    Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 fn is_transcript(path: &Path, shared: &[PathBuf]) -> bool {

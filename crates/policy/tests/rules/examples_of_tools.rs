@@ -517,10 +517,6 @@ pub(crate) const EXAMPLES: &[Example] = &[
     ("_darcs/prefs/prefs", "_darcs/prefs/prefs", "test ./evil\n", ""),
     ("PREUPLOAD.cfg", "PREUPLOAD.cfg", "[Hook Scripts]\nx = ./evil\n", ""),
     ("GLOBAL-PREUPLOAD.cfg", "GLOBAL-PREUPLOAD.cfg", "[Hook Scripts]\nx = ./evil\n", ""),
-    (
-        ".repo/manifests/GLOBAL-PREUPLOAD.cfg", ".repo/manifests/GLOBAL-PREUPLOAD.cfg",
-        "[Hook Scripts]\nx = ./evil\n", "",
-    ),
     ("PRESUBMIT.py", "PRESUBMIT.py", "evil()", ""),
     (".gh-dash.yml", ".gh-dash.yml", "pager: {diff: ./evil}\n", ""),
     (".gh-dash.yaml", ".gh-dash.yaml", "pager: {diff: ./evil}\n", ""),

@@ -92,4 +92,28 @@ pub(crate) const EXAMPLES: &[Example] = &[
         ".git/sl/config-git-user", ".git/sl/config-git-user", "[extensions]\nx = evil.py\n",
         "[ui]\nusername = A <a@b>\n",
     ),
+    (
+        ".repo/copy-link-files.json",
+        ".repo/copy-link-files.json",
+        r#"{"linkfile": ["../../precious"], "copyfile": []}"#,
+        r#"{"linkfile": ["build/Android.bp"], "copyfile": []}"#,
+    ),
+    (
+        ".repo/project.list", ".repo/project.list", "build/make\n/home/me/other\n",
+        "build/make\nframeworks/base\n",
+    ),
+    (
+        ".repo/submanifests",
+        ".repo/submanifests/a/b/copy-link-files.json",
+        r#"{"copyfile": ["/home/me/precious"]}"#,
+        r#"{"copyfile": ["a"]}"#,
+    ),
+    (".repo/submanifests", ".repo/submanifests/a/project.list", "../x\n", "x\n"),
+    (".repo/submanifests", ".repo/submanifests/a/manifest.xml", "<manifest/>", ""),
+    (".repo/local_manifest.xml", ".repo/local_manifest.xml", "<manifest/>", ""),
+    (".repo/local_manifests", ".repo/local_manifests/x.xml", "<manifest/>", ""),
+    (".repo/manifest.xml", ".repo/manifest.xml", "<manifest/>", ""),
+    (".repo/manifests", ".repo/manifests/default.xml", "<manifest/>", ""),
+    (".repo/manifests", ".repo/manifests/GLOBAL-PREUPLOAD.cfg", "[Hook Scripts]\nx = evil\n", ""),
+    (".repo/manifests.git", ".repo/manifests.git/refs/heads/default", "0123456789", ""),
 ];

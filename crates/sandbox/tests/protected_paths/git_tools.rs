@@ -126,6 +126,12 @@ fn state_of_a_tool_names_nothing_elsewhere() {
             "[ui]\n# from git config: user.name and user.email\nusername = A <a@example.org>\n",
             "[hooks]\npre-status = evil\n",
         ),
+        (
+            ".repo/copy-link-files.json",
+            r#"{"linkfile": ["Android.bp"], "copyfile": []}"#,
+            r#"{"linkfile": ["../precious"], "copyfile": []}"#,
+        ),
+        (".repo/project.list", "build/make\n", "build/make\n../other\n"),
     ] {
         for was_there in [false, true] {
             let (boundary, _) = committed();
@@ -157,14 +163,19 @@ fn what_repo_runs_and_the_repositories_that_it_keeps_are_read_only() {
         .directory("c")
         .link("../.repo/projects/a/b/c.git", "c/.git");
     let read_only = boundary.read_only();
-    let repositories = data.iter().flat_map(|data| ["config", "hooks"].map(|name| format!("{data}/{name}")));
-    for path in repositories.chain([".repo/repo".to_owned()]) {
+    let [manifests, projects @ ..] = data;
+    let repositories =
+        projects.iter().flat_map(|data| ["config", "hooks"].map(|name| format!("{data}/{name}")));
+    let whole = [manifests, ".repo/manifests", ".repo/repo"].map(str::to_owned);
+    for path in repositories.chain(whole) {
         assert!(read_only.contains(&path), "{path}: {read_only:?}");
     }
     let boundary = Boundary::new();
     let baseline = boundary.baseline();
     boundary.write(".repo/repo/main.py", "import sys\n").write(".repo/manifest.xml", "<manifest/>\n");
-    assert!(boundary.paths(&baseline).contains(&".repo/repo".to_owned()));
+    for path in [".repo/repo", ".repo/manifest.xml"] {
+        assert!(boundary.paths(&baseline).contains(&path.to_owned()), "{path}");
+    }
 }
 
 #[test]

@@ -66,6 +66,8 @@ pub(crate) enum ContentRule {
     EditorConfig,
     /// Variables for whoever loads them.
     DotEnv,
+    /// Paths in the work tree: each text in JSON, or one a line.
+    WorkTreePaths(FileFormat),
     /// The state of a session of Entire's.
     EntireSession,
     /// Attributes of files, for git.

@@ -50,6 +50,13 @@ const GITDIR_EFFECT: &str = "takes objects and remotes from the repository of gi
 
 const GITDIR_DOCS: &str = "Sapling, sapling/git.py, readgitdir";
 
+const REPO: &str = "repo, Android's";
+
+const REPO_LISTS_EFFECT: &str = "deletes what it lists, and a manifest does not, at `repo sync`; it stays writable, and is quarantined if a path \
+                                 leads out of the work tree";
+
+const REPO_DOCS: &str = "repo, \"Repo internal filesystem layout\" and \"Manifest Format\"; subcmds/sync.py";
+
 const REPO_HOOKS: &str = "repo, Android's, by its hooks";
 
 const REPO_HOOKS_DOCS: &str = "Android, platform/tools/repohooks, README.md";
@@ -133,8 +140,19 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "depot_tools, git_cl.py", RUN),
     read_only(&["PREUPLOAD.cfg"], REPO_HOOKS, "runs the hooks that it names at `repo upload`",
         REPO_HOOKS_DOCS, RUN),
-    read_only(&["GLOBAL-PREUPLOAD.cfg", ".repo/manifests/GLOBAL-PREUPLOAD.cfg"], REPO_HOOKS,
+    read_only(&["GLOBAL-PREUPLOAD.cfg"], REPO_HOOKS,
         "the same for all repositories below", REPO_HOOKS_DOCS, RUN),
+    classified(&[".repo/copy-link-files.json"], REPO, REPO_LISTS_EFFECT, REPO_DOCS,
+        &[("", ContentRule::WorkTreePaths(FileFormat::Json))]),
+    classified(&[".repo/project.list"], REPO, REPO_LISTS_EFFECT, REPO_DOCS,
+        &[("", ContentRule::WorkTreePaths(FileFormat::Text))]),
+    classified(&[".repo/submanifests"], REPO, "keeps the same lists and a manifest there for each further manifest",
+        REPO_DOCS, &[("**/copy-link-files.json", ContentRule::WorkTreePaths(FileFormat::Json)),
+            ("**/project.list", ContentRule::WorkTreePaths(FileFormat::Text)),
+            ("**/manifest.xml", ContentRule::Run), ("*", ContentRule::Harmless)]),
+    read_only(&[".repo/local_manifest.xml", ".repo/local_manifests", ".repo/manifest.xml", ".repo/manifests",
+        ".repo/manifests.git"], REPO,
+        "fetches from the servers, runs the hooks and the helper, and links and copies the files that it names", REPO_DOCS, RUN),
     read_only(&["PRESUBMIT.py"], "git cl, of depot_tools",
         "runs it at `git cl upload` and `git cl presubmit`", "depot_tools, presubmit_support.py", RUN),
     read_only(&[".gh-dash.yml", ".gh-dash.yaml"], "gh dash",
