@@ -116,4 +116,27 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (".repo/manifests", ".repo/manifests/default.xml", "<manifest/>", ""),
     (".repo/manifests", ".repo/manifests/GLOBAL-PREUPLOAD.cfg", "[Hook Scripts]\nx = evil\n", ""),
     (".repo/manifests.git", ".repo/manifests.git/refs/heads/default", "0123456789", ""),
+    (".beads/.env", ".beads/.env", "BD_EXPORT_PATH=../.zshenv\n", ""),
+    (".beads/redirect", ".beads/redirect", "../evil/.beads\n", ""),
+    (
+        ".beads/config.yaml",
+        ".beads/config.yaml",
+        "export:\n  auto: true\n  path: ../../.zshenv\n",
+        "# Beads Configuration File\nissue-prefix: \"x\"\nexport:\n  auto: true\nsync.branch: beads-sync\n",
+    ),
+    (".beads/config.yaml", ".beads/config.yaml", "export.path: ../.zshenv\n", "export.path: issues.jsonl\n"),
+    (
+        ".beads/config.local.yaml", ".beads/config.local.yaml", "sync.remote: https://evil.example/x\n",
+        "json: true\n",
+    ),
+    (
+        ".beads/metadata.json",
+        ".beads/metadata.json",
+        r#"{"database": "dolt", "dolt_mode": "server", "dolt_server_host": "evil.example"}"#,
+        r#"{"database": "dolt", "backend": "dolt", "dolt_mode": "embedded", "dolt_database": "x", "project_id": "0123-45"}"#,
+    ),
+    (
+        ".beads/config.json", ".beads/config.json", r#"{"dolt_data_dir": "/home/me/x"}"#,
+        r#"{"database": "beads.db"}"#,
+    ),
 ];

@@ -132,6 +132,16 @@ fn state_of_a_tool_names_nothing_elsewhere() {
             r#"{"linkfile": ["../precious"], "copyfile": []}"#,
         ),
         (".repo/project.list", "build/make\n", "build/make\n../other\n"),
+        (
+            ".beads/config.yaml",
+            "# Beads\nexport:\n  auto: true\nsync.branch: beads-sync\n",
+            "export:\n  auto: true\n  path: ../../.zshenv\n",
+        ),
+        (
+            ".beads/metadata.json",
+            r#"{"database": "dolt", "dolt_mode": "embedded"}"#,
+            r#"{"database": "dolt", "dolt_mode": "server", "dolt_server_host": "evil.example"}"#,
+        ),
     ] {
         for was_there in [false, true] {
             let (boundary, _) = committed();

@@ -504,6 +504,82 @@ pub(crate) const GRAPHITE: &Keys = &Keys::AllBut(
     ],
 );
 
+/// beads, internal/config: no database, file or repository elsewhere, no remote, and no server. What a key holds may be indented below it.
+pub(crate) const BEADS: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "actor",
+            "auto-start-daemon",
+            "backup.enabled",
+            "backup.git-push",
+            "backup.interval",
+            "create.require-description",
+            "dolt.auto-commit",
+            "dolt.auto-start",
+            "dolt.debug",
+            "dolt.max-conns",
+            "events-export",
+            "export.auto",
+            "export.git-add",
+            "export.interval",
+            "flush-debounce",
+            "git.no-gpg-sign",
+            "hierarchy.max-depth",
+            "import.auto",
+            "issue-prefix",
+            "json",
+            "no-auto-flush",
+            "no-auto-import",
+            "no-daemon",
+            "no-db",
+            "no-git-ops",
+            "no-hooks",
+            "no-push",
+            "output.title-length",
+            "prefix",
+            "routing.mode",
+            "sync.require_confirmation_on_mass_delete",
+            "validation.metadata.mode",
+            "validation.on-close",
+            "validation.on-create",
+            "validation.on-sync",
+        ],
+    ),
+    (Model, &["ai.model", "sync-branch", "sync.branch"]),
+    (Is("issues.jsonl"), &["export.path", "import.path"]),
+    (Text, &["create", "directory", "git.author", "hierarchy", "identity", "output", "validation"]),
+    (
+        Lines(&[
+            "auto: false", "auto: true", "git-add: false", "git-add: true", "interval: 60s",
+            "path: \"issues.jsonl\"", "path: issues.jsonl",
+        ]),
+        &["export", "import"],
+    ),
+    (
+        Lines(&[
+            "enabled: false", "enabled: true", "git-push: false", "git-push: true", "git-repo: \"\"",
+            "interval: 15m",
+        ]),
+        &["backup"],
+    ),
+]);
+
+/// beads, internal/configfile: neither the socket of a server nor a directory of data, and no server but one of this machine.
+pub(crate) const BEADS_METADATA: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "backend", "database", "deletions_retention_days", "dolt_database", "dolt_mode",
+            "dolt_remotesapi_port", "dolt_server_port", "dolt_server_tls", "dolt_server_user",
+            "global_dolt_database", "global_project_id", "last_bd_version", "project_id",
+            "stale_closed_issues_days",
+        ],
+    ),
+    (Is("127.0.0.1"), &["dolt_server_host"]),
+    (Is("issues.jsonl"), &["jsonl_export"]),
+]);
+
 /// git-ai, `RepoHookState`: no directory of hooks but its own.
 pub(crate) const GIT_AI: &Keys = &Keys::AllBut(
     &[],
