@@ -7,6 +7,7 @@ pub(crate) mod cgroups;
 pub mod child;
 pub mod clock;
 pub mod deadline;
+pub mod elevation;
 pub(crate) mod follow;
 mod guard;
 pub mod identity;

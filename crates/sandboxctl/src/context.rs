@@ -17,7 +17,8 @@ use policy::rules::user::{UserOrGroup, UserSpec};
 use sandbox::boundary::resolve::Lead;
 use sandbox::engine;
 use sandbox::host::acting;
-use sandbox::host::identity::{self, Identity};
+use sandbox::host::elevation::{self, Elevation};
+use sandbox::host::identity::Identity;
 use sandbox::host::mounted::{Mounted, OnMount};
 use sandbox::host::programs::Programs;
 use sandbox::host::small_file;
@@ -342,7 +343,7 @@ pub(crate) fn as_user(error: anyhow::Error, user: Identity) -> CommandError {
     if is_denied && user != process() {
         error.hint(
             "under sudo files are written with the rights of the user who called it; `sudo env -u SUDO_UID sandboxctl …` \
-             writes them as root",
+             writes them as root (DOAS_USER and PKEXEC_UID count like SUDO_UID)",
         )
     } else {
         error
@@ -352,8 +353,7 @@ pub(crate) fn as_user(error: anyhow::Error, user: Identity) -> CommandError {
 /// Has root write to no file from now on as only root can, where somebody else has called sudo: see [`acting::write_as_users_do`].
 /// Whatever a command prints comes later, help and errors of the command line included.
 pub(crate) fn write_as_users_do() -> Result<(), CommandError> {
-    let is_root = process().uid == 0;
-    if is_root && env::var_os("SUDO_UID").is_some_and(|user| user != "0") {
+    if process().uid == 0 && elevation::may_be_of_another(&|name| env::var_os(name)) {
         acting::write_as_users_do().context("cannot give up a capability")?;
     }
     Ok(())
@@ -364,10 +364,12 @@ fn process() -> Identity {
 }
 
 fn caller(process: Identity, env: &BTreeMap<OsString, OsString>) -> anyhow::Result<Identity> {
-    let text = |name| variable(env, name).map(OsStr::to_string_lossy);
-    let (0, Some(sudo_uid)) = (process.uid, text("SUDO_UID")) else { return Ok(process) };
+    let text = |name: &str| variable(env, name).map(|value| value.to_string_lossy().into_owned());
+    if process.uid != 0 || !Elevation::ALL.iter().any(|one| text(one.variable()).is_some()) {
+        return Ok(process);
+    }
     let passwd = fs::read_to_string("/etc/passwd").context("cannot read /etc/passwd")?;
-    Ok(identity::caller(process, Some(&sudo_uid), text("SUDO_GID").as_deref(), &passwd)?)
+    Ok(elevation::caller(process, &text, &passwd)?)
 }
 
 fn variable<'a>(env: &'a BTreeMap<OsString, OsString>, name: &str) -> Option<&'a OsStr> {
@@ -377,10 +379,11 @@ fn variable<'a>(env: &'a BTreeMap<OsString, OsString>, name: &str) -> Option<&'a
 fn absolute(value: Option<&OsStr>) -> Option<&Path> {
     value.map(Path::new).filter(|path| path.is_absolute())
 }
-/// Refuses to be a process that `starter` starts by itself, where sudo has started this one. `starter` passes no variable of sudo's on.
+/// Refuses to be a process that `starter` starts by itself, where sudo or its like has started this one. `starter` passes no variable of theirs on.
 pub(crate) fn refuse_sudo(what: &str, starter: &str) -> Result<(), CommandError> {
-    if env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("SUDO_")) {
-        let message = format!("{what} is not started by sudo; `{starter}` starts this command by itself");
+    if env::vars_os().any(|(name, _)| elevation::is_of_caller(&name)) {
+        let message =
+            format!("{what} is not started by sudo or its like; `{starter}` starts this command by itself");
         return Err(CommandError::message(Code::PolicyDenied, message));
     }
     Ok(())

@@ -43,8 +43,10 @@ pub enum HostUidError {
         WINDOW.start, WINDOW.end - 1
     )]
     Exhausted,
+    #[error("{} and {} name different users as who has become root; unset one of them, or both to act as root", variables[0], variables[1])]
+    SeveralCallers { variables: [&'static str; 2] },
     #[error("{variable} is `{value}`, which is no {what} of this host; unset it to act as root")]
-    Sudo {
+    Elevation {
         variable: &'static str,
         value: String,
         /// `user` or `group`.
@@ -64,33 +66,6 @@ impl Identity {
     pub fn own() -> Self {
         Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
-}
-
-/// Returns the identity of the caller: for root, the user who called sudo, if anybody did.
-///
-/// `sudo_user` and `sudo_group` are the values of `SUDO_UID` and `SUDO_GID`, `passwd` the text of `/etc/passwd`.
-/// Anybody but root could have made the variables up, so they count for root only.
-pub fn caller(
-    process: Identity,
-    sudo_user: Option<&str>,
-    sudo_group: Option<&str>,
-    passwd: &str,
-) -> Result<Identity, HostUidError> {
-    let (0, Some(named)) = (process.uid, sudo_user) else { return Ok(process) };
-    let user = named
-        .parse()
-        .ok()
-        .and_then(|uid: u32| users(passwd).find(|user| user.uid == uid))
-        .ok_or_else(|| HostUidError::Sudo { variable: "SUDO_UID", value: named.into(), what: "user" })?;
-    let gid = match sudo_group {
-        None => user.gid,
-        Some(value) => value.parse().map_err(|_| HostUidError::Sudo {
-            variable: "SUDO_GID",
-            value: value.into(),
-            what: "group",
-        })?,
-    };
-    Ok(Identity { uid: user.uid, gid })
 }
 
 /// Returns the identity to use in a directory that root shares: its owner, with the group that is theirs by the text of
@@ -324,30 +299,10 @@ mod tests {
 
     use super::*;
 
-    const ROOT: Identity = Identity { uid: 0, gid: 0 };
     const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nsam:x:1001:1002::/home/sam:/bin/sh\n";
 
     fn everything() -> Free {
         Free(vec![WINDOW])
-    }
-
-    #[test]
-    fn sudo_names_the_caller_of_root_and_of_nobody_else() {
-        assert_eq!(caller(ROOT, Some("1001"), None, PASSWD).unwrap(), Identity { uid: 1001, gid: 1002 });
-        assert_eq!(caller(ROOT, Some("1001"), Some("7"), PASSWD).unwrap(), Identity { uid: 1001, gid: 7 });
-        assert_eq!(caller(ROOT, None, None, PASSWD).unwrap(), ROOT);
-        let sam = Identity { uid: 1001, gid: 1002 };
-        assert_eq!(caller(sam, Some("0"), Some("0"), PASSWD).unwrap(), sam);
-    }
-
-    #[test]
-    fn refuses_a_sudo_uid_that_is_no_user() {
-        for value in ["4242", "", "-1", "1001x", "4294967296"] {
-            let error = caller(ROOT, Some(value), None, PASSWD).unwrap_err();
-            assert!(error.to_string().starts_with("SUDO_UID is"), "{error}");
-        }
-        let error = caller(ROOT, Some("1001"), Some("x"), PASSWD).unwrap_err();
-        assert!(error.to_string().starts_with("SUDO_GID is"), "{error}");
     }
 
     #[test]

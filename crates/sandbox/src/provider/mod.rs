@@ -127,13 +127,13 @@ fn refuse_under_sudo(plan: &Plan, caller: Identity) -> Result<(), StartError> {
         Err(StartError::refused(
             "the provider local under sudo",
             "it isolates nothing, so the command would run as root for the user behind sudo",
-            "run it without sudo; as root alone, `env -u SUDO_UID sandboxctl …`",
+            "run it without sudo; as root alone, `env -u SUDO_UID -u DOAS_USER -u PKEXEC_UID sandboxctl …`",
         ))
     } else if plan.children.is_some() {
         Err(StartError::refused(
             "children under sudo",
             "a process of root's would do what the agent asks it for",
-            "run it without sudo; as root alone, `env -u SUDO_UID sandboxctl …`",
+            "run it without sudo; as root alone, `env -u SUDO_UID -u DOAS_USER -u PKEXEC_UID sandboxctl …`",
         ))
     } else if has_path {
         Err(StartError::refused(

@@ -10,6 +10,7 @@ use confine::report::Report;
 use policy::plan::{Boundary, Network, Plan, Provider, Secret};
 use policy::text::escape;
 use sandbox::boundary::detect::finding::lines;
+use sandbox::host::elevation;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
@@ -123,9 +124,8 @@ pub(super) fn carry(
         .collect();
     // Children read their secrets as this process does, from its environment. What sudo has said of who called it is no concern of
     // theirs: root alone starts them, for itself.
-    let of_sudo = |name: &OsString| name.as_encoded_bytes().starts_with(b"SUDO_");
     let for_children = plan.children.iter().flat_map(|_| context.env.clone());
-    let for_children: Vec<_> = for_children.filter(|(name, _)| !of_sudo(name)).collect();
+    let for_children: Vec<_> = for_children.filter(|(name, _)| !elevation::is_of_caller(name)).collect();
     let mut sources = Some(Sources { env: std::mem::take(&mut context.env), programs, caller });
     // What runs instead has other programs than the image.
     let mut warnings: Vec<String> = loaded.ignored.iter().cloned().collect();

@@ -1,7 +1,6 @@
 //! `pool`: containers that are made ahead.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,6 +10,7 @@ use policy::plan::Plan;
 use policy::text::escape;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sandbox::host::clock::now;
+use sandbox::host::elevation;
 use sandbox::host::identity::Identity;
 use sandbox::host::left;
 use sandbox::host::programs::Programs;
@@ -113,8 +113,7 @@ pub(super) fn refill_in_background(plan: &Plan, state: &Path, caller: Identity) 
         command.args(REFILL).arg(drains.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // Root has no pool for somebody else; who has become this user by sudo is no concern of it.
-        let of_sudo = |name: &OsString| name.as_encoded_bytes().starts_with(b"SUDO_");
-        for name in env::vars_os().map(|(name, _)| name).filter(of_sudo) {
+        for name in env::vars_os().map(|(name, _)| name).filter(|name| elevation::is_of_caller(name)) {
             command.env_remove(name);
         }
         // What the caller has left open beside the standard streams is not for it.

@@ -46,6 +46,45 @@ fn what_the_user_behind_sudo_cannot_reach_is_neither_shared_nor_exposed() {
 }
 
 #[test]
+fn who_has_become_root_otherwise_is_the_caller_too() {
+    if !rustix::process::geteuid().is_root() || !callers("users behind doas").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let private = place.path("private");
+    fs::create_dir(&private).unwrap();
+    fs::write(private.join("secret"), "root's own").unwrap();
+    fs::set_permissions(&private, Permissions::from_mode(0o700)).unwrap();
+    let shared = format!("{}:/x:ro", private.display());
+    let said = |variables: &[(&str, &str)], flags: &[&str]| {
+        let mut command = place.command(&place.run(flags, &["cat", "/x/secret"]));
+        behind_sudo(&place, &mut command).env_remove("SUDO_UID").env_remove("SUDO_GID");
+        if variables.iter().all(|(_, value)| *value == "root") {
+            command.env("XDG_STATE_HOME", place.path("state"));
+        }
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let (uid, passwd) = (NORMAL.to_string(), fs::read_to_string("/etc/passwd").unwrap());
+    let mut accounts = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let name = accounts.find(|fields| fields[2] == uid).unwrap()[0];
+    for named in [("DOAS_USER", name), ("PKEXEC_UID", &uid)] {
+        let [found, failure] = said(&[named], &["-v", &shared]);
+        assert!(found.is_empty() && failure.contains("ermission denied"), "{named:?}: {found}{failure}");
+        let [found, failure] = said(&[named], &["--provider", "local"]);
+        assert!(found.is_empty() && failure.contains("under sudo"), "{named:?}: {found}{failure}");
+        // Two users: nobody knows which of them.
+        let [found, failure] = said(&[named, ("SUDO_UID", "1")], &["-v", &shared]);
+        assert!(found.is_empty() && failure.contains("different users"), "{named:?}: {found}{failure}");
+    }
+    // The control: root itself.
+    for named in [&[][..], &[("DOAS_USER", "root")]] {
+        let [found, failure] = said(named, &["-v", &shared]);
+        assert_eq!(found, "root's own", "{named:?}: {failure}");
+    }
+}
+
+#[test]
 fn no_link_of_proc_leads_the_user_behind_sudo_to_where_root_stands() {
     if !rustix::process::geteuid().is_root() || !callers("links of /proc").contains(&Caller::Normal) {
         return;
