@@ -1,5 +1,6 @@
 //! What editors, agents and tools obey: settings in the formats that they are written in.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use super::git;
@@ -10,6 +11,7 @@ use crate::protect::table::harmless::{Keys, ValueType};
 
 mod ini;
 mod json;
+mod properties;
 mod toml;
 mod yaml;
 
@@ -42,8 +44,12 @@ pub(super) fn parts(content: &[u8], format: FileFormat, keys: &'static Keys) -> 
 
 /// Reads the settings that are not harmless, in their order; `None` if the file cannot be read.
 fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(String, String)>> {
-    let text = std::str::from_utf8(content).ok()?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = match format {
+        // These are in Latin-1, in which no file is malformed.
+        FileFormat::Properties => Cow::Owned(content.iter().copied().map(char::from).collect()),
+        _ => Cow::Borrowed(std::str::from_utf8(content).ok()?),
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut reader = SettingsReader {
         keys,
         path: Vec::new(),
@@ -58,6 +64,10 @@ fn read(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Vec<(
         FileFormat::Toml => reader.toml(text),
         FileFormat::Yaml => reader.yaml(text),
         FileFormat::Ini => reader.ini(text),
+        FileFormat::Properties => {
+            reader.properties(text);
+            Some(())
+        }
         FileFormat::Git => reader.git(text),
         FileFormat::Text | FileFormat::Index => None,
     }?;

@@ -370,6 +370,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "version: 0.1\nactions:\n  definitions:\n    - id: x\n      run: ./evil\n      triggers:\n        - git_hooks: [pre-commit]\n",
         "",
     ),
+    (".qlty/qlty.toml", ".qlty/qlty.toml", "[plugins.definitions.x.drivers.lint]\nscript = \"./evil\"\n", ""),
     (".trunk", ".trunk/plugins/x/linter.sh", "evil", ""),
     (
         ".neocmake.toml",

@@ -5,6 +5,14 @@ use crate::examples::Example;
 pub(crate) const EXAMPLES: &[Example] = &[
     // What is read where a program starts.
     ("Session.vim", "Session.vim", "!id", "\n"),
+    ("bin/flutter", "bin/flutter", "#!/bin/sh\nevil\n", ""),
+    (".flutter/bin/flutter", ".flutter/bin/flutter", "#!/bin/sh\nevil\n", ""),
+    (".flutter/flutter", ".flutter/flutter", "evil", ""),
+    ("vendor/flutter/bin/flutter", "vendor/flutter/bin/flutter", "#!/bin/sh\nevil\n", ""),
+    ("vendor/flutter/flutter", "vendor/flutter/flutter", "evil", ""),
+    ("flutter", "flutter", "evil", ""),
+    (".jiri_root", ".jiri_root/bin/jiri", "evil", "evil"),
+    ("dart/config/ide/flutter.json", "dart/config/ide/flutter.json", r#"{"sdkHome": "evil"}"#, "{}"),
     ("ldaprc", "ldaprc", "URI ldap://evil.example", ""),
     (".ldaprc", ".ldaprc", "URI ldap://evil.example", ""),
     ("pathdef.m", "pathdef.m", "function p = pathdef", ""),

@@ -38,6 +38,50 @@ fn every_row_is_read_only_where_it_exists() {
     assert_eq!(boundary.mounts().read_only.into_iter().map(|one| one.path).collect::<Vec<_>>(), expected);
 }
 
+/// Where a file of a name is obeyed, a directory of that name may be anybody's.
+#[test]
+fn what_only_a_file_is_obeyed_at_may_be_a_directory() {
+    for (name, control) in [("flutter", ".flutter/bin/flutter"), (".vale", ".vale.ini")] {
+        let boundary = Boundary::new();
+        boundary.write(&format!("{name}/lib/a"), "").write(control, "").write("bin/flutter.dart", "");
+        assert_eq!(boundary.read_only(), [control], "{name}");
+        let baseline = boundary.baseline();
+        boundary.write(&format!("{name}/lib/b"), "").write(&format!("{name}/c"), "");
+        assert_eq!(boundary.paths(&baseline), Vec::<String>::new(), "{name}");
+        let boundary = Boundary::new();
+        boundary.write("sdk/bin/flutter", "").link("sdk/bin/flutter", name);
+        assert!(!boundary.read_only().is_empty(), "a link: {name}");
+    }
+}
+
+/// A program outside takes them for an SDK before the one in `PATH`.
+#[test]
+fn an_sdk_of_flutter_in_the_project_is_found_however_it_is_led_to() {
+    for (sdk, link) in [
+        ("bin/flutter", None),
+        (".flutter/bin/flutter", None),
+        ("x/bin/flutter", Some(("x", ".flutter"))),
+        ("x/bin/flutter", Some(("../x", "vendor/flutter"))),
+        ("x/bin/flutter", Some(("x/bin/flutter", "flutter"))),
+        ("x/bin/flutter", Some(("x/bin", "bin"))),
+    ] {
+        let boundary = Boundary::new();
+        boundary.repository("").directory("vendor");
+        let baseline = boundary.baseline();
+        boundary.write(sdk, "evil");
+        if let Some((target, name)) = link {
+            boundary.link(target, name);
+        }
+        assert!(!boundary.paths(&baseline).is_empty(), "{sdk} {link:?}");
+    }
+    let boundary = Boundary::new();
+    boundary.repository("");
+    let baseline = boundary.baseline();
+    boundary.write("bin/main.dart", "").write("bin/flutter.sh", "").write("flutter/a", "");
+    boundary.write("vendor/flutter/README.md", "").write("app/bin/flutter", "").write(".flutter/bin/x", "");
+    assert_eq!(boundary.paths(&baseline), Vec::<String>::new());
+}
+
 /// APFS, HFS+, and ext4, F2FS and tmpfs where they fold names, find these under the names of the list.
 #[test]
 fn letters_of_unicode_that_a_file_system_takes_for_those_of_a_name_are_these() {

@@ -105,6 +105,8 @@ pub enum FileFormat {
     Yaml,
     /// Lines of `key = value`.
     Ini,
+    /// Properties of Java, see `java.util.Properties.load`.
+    Properties,
     /// Text in UTF-8.
     Text,
     /// An index of git, see gitformat-index(5).
@@ -119,6 +121,7 @@ impl fmt::Display for FileFormat {
             Self::Toml => "TOML",
             Self::Yaml => "plain YAML",
             Self::Ini => "lines of `key = value`",
+            Self::Properties => "properties of Java",
             Self::Text => "text",
             Self::Index => "an index of git",
         })

@@ -2,7 +2,7 @@
 
 use super::content::{ContentRule, FileFormat};
 use super::harmless;
-use super::row::{FileRules, ProtectRow, RUN, classified, read_only};
+use super::row::{EXISTS, FileRules, NewFiles, ProtectRow, RUN, Treatment, classified, read_only};
 
 const AT_HOME: &str = "runs it at its start, where this is a home directory";
 
@@ -73,6 +73,12 @@ const KDEVELOP: &str = "KDevelop, \"Project configuration\"";
 const ZK: &str = "zk, \"Configuration file\" and \"Template format\"";
 
 const LINTER: &str = "runs it, also when an editor looks at a file";
+
+const DART_CODE: &str = "VS Code, with its extensions for Dart and Flutter";
+
+const DART_CODE_EFFECT: &str = "takes the directory for the SDK of Flutter, before the one in `PATH`, and runs it when the folder is opened";
+
+const DART_CODE_DOCS: &str = "Dart-Code, src/extension/sdk/utils.ts, `flutterSdkSearchPaths`";
 
 const COMPILE_COMMANDS: FileRules = &[("", ContentRule::CompileCommands)];
 
@@ -272,6 +278,21 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".metadata/.plugins"], "Eclipse, where this is a workspace",
         "takes settings from it, of which some name programs, and what it starts when it opens",
         "Eclipse, \"Workspace\" and \"Preferences\"", RUN),
+    // Where an SDK is, the rest of it is data that it writes itself.
+    read_only(&["bin/flutter", ".flutter/bin/flutter", ".flutter/flutter", "vendor/flutter/bin/flutter", "vendor/flutter/flutter"],
+        DART_CODE, DART_CODE_EFFECT, DART_CODE_DOCS, RUN),
+    // A directory of this name is a project's own: only a symlink leads to an SDK.
+    ProtectRow {
+        paths: &["flutter"],
+        program: DART_CODE,
+        effect: "takes where it leads, as a symlink, for the SDK of Flutter, before the one in `PATH`, and runs it when the folder is opened",
+        source: DART_CODE_DOCS,
+        treatment: Treatment::ReadOnlyFile(NewFiles(&[("", ContentRule::Run), ("*", ContentRule::Harmless)])),
+    },
+    read_only(&[".jiri_root"], DART_CODE, "runs SDKs in the tree, as that of Fuchsia has them, when the folder is opened",
+        "Dart-Code, src/extension/sdk/utils.ts, `findFuchsiaRoot`", EXISTS),
+    read_only(&["dart/config/ide/flutter.json"], DART_CODE, "runs the SDK and the scripts that it names, where there is a `WORKSPACE`",
+        "Dart-Code, src/shared/utils/workspace.ts, `tryProcessBazelFlutterConfig`", NO_JSON),
     // Language servers that editors start.
     classified(&[".metals/metals.mv.db"], "Metals",
         "opens it as a database of H2, whose triggers run Java; Metals writes it, so it stays writable, and \

@@ -50,6 +50,9 @@ use ValueType::{Is, Model, Pattern, Text, Without, Word};
 /// Files of which every setting counts.
 pub(crate) const NOTHING: &Keys = &Keys::Only(&[(Word, &["version"])]);
 
+/// Files of any program, which start servers where they have this key.
+pub(crate) const MCP_SERVERS: &Keys = &Keys::AllBut(&["mcpServers"], &[]);
+
 /// Visual Studio Code, "Default settings" and the extensions that most projects name in their settings.
 pub(crate) const VSCODE: &Keys = &Keys::Only(&[
     (Word, EDITOR),

@@ -197,6 +197,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".trunk"], "Trunk Check, in its hooks and in editors",
         "runs linters, actions and plugins that `trunk.yaml` names",
         "Trunk, \"Configuration\" and \"Actions\"", RUN),
+    read_only(&[".qlty/qlty.toml"], "qlty, in its hooks too", "runs the scripts of plugins that it names",
+        "Qlty, \"qlty.toml\" and \"Git hooks\"", RUN),
     read_only(&[".neocmake.toml", ".neocmakelint.toml"], "neocmakelsp", "runs the formatter that it names",
         NEOCMAKE, NEOCMAKE_FILES),
     read_only(&["PSScriptAnalyzerSettings.psd1"], "PSScriptAnalyzer, in editors when a file is opened",

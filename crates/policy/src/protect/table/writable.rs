@@ -20,6 +20,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "the plugins that it allows and that lie in `vendor`"),
     writable(&["turbo.json"], "turbo",
         "commands, when they are run; and `remoteCache` says to which server its token goes; so does `.moon` of moon"),
+    writable(&["Pulumi.yaml"], "pulumi",
+        "the program of the project, plugins that it names, and `backend` says to which server its token goes"),
+    writable(&["databricks.yml"], "databricks",
+        "Python and builds of artifacts, when it is validated or deployed; it, and each file that it includes, says to which server the token goes \
+         (`workspace.host`), at every command in this directory"),
+    writable(&["scrapy.cfg"], "scrapy, at every command", "the Python module that it names, as each project of Scrapy does"),
     writable(&["build.rs"], "cargo",
         "at each build, and when rust-analyzer opens the project; so does what is built into `target`, such \
          as procedural macros"),
@@ -64,7 +70,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "all of it; so do `.formatter.exs`, `rebar.config`, and what is built into `.elixir_ls`, `.lexical`, \
          `.expert` and `_build`"),
     writable(&["analysis_options.yaml"], "the analysis server of Dart, in editors when the project is opened",
-        "plugins that it names"),
+        "plugins that it names; and to IDEs of JetBrains, `.dart_tool/package_config.json` says where the SDK of Flutter is, which of one \
+         in the project (`.flutter`, `vendor/flutter`) is writable but for `bin/flutter`"),
     writable(&["*.csproj"], "dotnet, and editors that open the project",
         "all of it; so do `*.sln`, `Directory.Build.props`, `Directory.Build.targets`, `Directory.Build.rsp`, `nuget.config`"),
     writable(&["project.clj"], "lein, and clojure-lsp when a file is opened",
@@ -87,14 +94,15 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(&[".terraform"], "terraform, and terraform-ls when a file is opened",
         "providers that `init` has put there; so do those in `terraform.d`"),
     writable(&[".venv"], "editors, activation",
-        "the interpreter and what it loads; not searched at all; so do `_opam/bin` and `renv/library`"),
+        "the interpreter and what it loads; not searched at all; so do `_opam/bin`, `_esy` and `renv/library`"),
     writable(&[".direnv"],
         "direnv, with `layout python`, `layout ruby` and their like in an `.envrc` that was allowed",
         "programs, found before all others once the directory is entered"),
     writable(&["project.godot"], "Godot, when its editor opens the project",
         "plugins and extensions that it names, and what `.godot` holds"),
     writable(&["vendor"], "php, bundler, go",
-        "all of it, when the project runs: Composer's `vendor/autoload.php` first"),
+        "all of it, when the project runs: Composer's `vendor/autoload.php` first. The extension of VS Code for Laravel runs \
+         `vendor/bin/sail` when a folder is opened"),
     writable(&["artisan"],
         "php, and the prompt powerlevel10k with its segment `laravel_version` in this directory and below",
         "all of it, and what it loads of `vendor` and `bootstrap`"),

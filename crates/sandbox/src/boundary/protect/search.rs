@@ -329,10 +329,13 @@ impl Search<'_> {
                 Err(errno) => self.unreadable(&base.join(first), errno),
                 Ok(stat) => {
                     let kind = FileType::from_raw_mode(stat.st_mode);
+                    let seen_as_path = seen_as.join(&path);
                     if path.as_os_str() == first && kind != FileType::Symlink {
-                        self.protect(base.join(&path), &stat, seen_as.join(&path), cause, self.base.clone());
+                        if !is_only_data(&seen_as_path, &stat) {
+                            self.protect(base.join(&path), &stat, seen_as_path, cause, self.base.clone());
+                        }
                     } else {
-                        self.follow_listed(&base.join(&path), &seen_as.join(&path), cause);
+                        self.follow_listed(&base.join(&path), &seen_as_path, cause);
                     }
                 }
             }
@@ -399,9 +402,8 @@ impl Search<'_> {
                 });
                 let kind = FileType::from_raw_mode(stat.st_mode).into();
                 // A whole `.git` that a link leads to must stay writable but for what is on the list.
-                let is_data = path.file_name() == Some(OsStr::new(".git"))
-                    || seen_as.to_str().is_some_and(table::is_only_a_file);
-                if !is_data || kind != FileKind::Directory {
+                let is_data = path.file_name() == Some(OsStr::new(".git")) && kind == FileKind::Directory;
+                if !is_data && !is_only_data(seen_as, &stat) {
                     self.protect(target.clone(), &stat, seen_as.into(), cause, base);
                 }
                 Some((target, kind))
@@ -646,4 +648,9 @@ impl Search<'_> {
         mounts.pin(signs.iter().flat_map(|sign| on_the_way(sign).chain([sign.clone()])));
         mounts
     }
+}
+
+/// Returns whether a directory is its program's data, where only a file of this name would be obeyed.
+fn is_only_data(seen_as: &Path, stat: &Stat) -> bool {
+    is(FileType::Directory, stat) && seen_as.to_str().is_some_and(table::is_only_a_file)
 }

@@ -310,6 +310,35 @@ pub(crate) const GCOVR: &Keys = &Keys::Only(&[
 /// Comet, "Configure the SDK": no server.
 pub(crate) const COMET: &Keys = &Keys::Only(&[(Word, &["comet/project_name", "comet/workspace"])]);
 
+/// Matplotlib, "The matplotlibrc file": neither the programs of animations nor their arguments, which say what is written, and no backend but
+/// its own.
+pub(crate) const MATPLOTLIB: &Keys = &Keys::AllBut(
+    &[
+        "animation.avconv_args", "animation.avconv_path", "animation.convert_args", "animation.convert_path",
+        "animation.ffmpeg_args", "animation.ffmpeg_path", "animation.mencoder_args",
+        "animation.mencoder_path",
+    ],
+    &[(Without("module:"), &["backend"])],
+);
+
+/// `JMeter`, "Properties Reference": neither scripts, nor where programs are loaded from, nor the directory of `keytool`.
+pub(crate) const JMETER: &Keys = &Keys::AllBut(
+    &[
+        "beanshell.assertion.init", "beanshell.function.init", "beanshell.init.file",
+        "beanshell.listener.init", "beanshell.postprocessor.init", "beanshell.preprocessor.init",
+        "beanshell.sampler.init", "beanshell.server.file", "beanshell.server.port", "beanshell.timer.init",
+        "groovy.utilities", "jsr223.init.file", "keytool.directory", "plugin_dependency_paths",
+        "search_paths", "template.files", "user.classpath",
+    ],
+    &[],
+);
+
+/// Infisical CLI, "infisical init": no `domain`.
+pub(crate) const INFISICAL: &Keys = &Keys::Only(&[
+    (Word, &["defaultEnvironment", "workspaceId"]),
+    (Text, &["defaultSecretPath", "gitBranchToEnvironmentMapping/**"]),
+]);
+
 /// Lando, "Landofile": no plugins, and no commands on the host, as which `:host` counts.
 pub(crate) const LANDO: &Keys = &Keys::Only(&[
     (Word, &["name", "recipe", "version"]),
