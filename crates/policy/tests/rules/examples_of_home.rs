@@ -80,6 +80,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (".git/.graphite_repo_config", ".git/.graphite_repo_config", r#"{"trunk": "--output=x", "trunks": [{"name": "main"}], "remote": "origin"}"#, r#"{"trunk": "release/2", "trunks": [{"name": "release/2"}], "remote": "origin", "owner": "me", "name": "project", "userSelectedTemplatePath": null, "lastFetchedPRInfoMs": 1796071868426}"#),
     (".git/.graphite_repo_config", ".git/.graphite_repo_config", r#"{"trunk": "main", "trunks": [{"name": "--output=x"}]}"#, r#"{"trunk": "release/2", "trunks": [{"name": "release/2"}], "remote": "origin", "owner": "me", "name": "project", "userSelectedTemplatePath": null, "lastFetchedPRInfoMs": 1796071868426}"#),
     (".git/.graphite_repo_config", ".git/.graphite_repo_config", r#"{"owner": "../evil", "name": "x"}"#, r#"{"trunk": "release/2", "trunks": [{"name": "release/2"}], "remote": "origin", "owner": "me", "name": "project", "userSelectedTemplatePath": null, "lastFetchedPRInfoMs": 1796071868426}"#),
+    (".git/gitbutler/virtual_branches.toml", ".git/gitbutler/virtual_branches.toml", "[default_target]\npushRemoteName = \"--upload-pack=evil;:\"\n", "[default_target]\nbranchName = \"main\"\nremoteName = \"origin\"\nremoteUrl = \"https://example.org/x.git\"\nsha = \"0123\"\npushRemoteName = \"origin\"\n\n[branches]\n"),
     // Agents, and tools where they are started.
     (".kimi-code", ".kimi-code/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
     (".kimi-code", ".kimi-code/local.toml", "[workspace]\nadditional_dir = [\"/\"]\n", ""),

@@ -82,6 +82,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "fetches from, pushes to and asks about the remote, branches and repository that it names; its commands write it, so it stays \
          writable, and is quarantined if one is no plain name", "Graphite CLI, `gt init` and `gt config`",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::GRAPHITE))]),
+    classified(&[".git/gitbutler/virtual_branches.toml"], "GitButler",
+        "fetches from and pushes to the remote that it names; GitButler writes it, so it stays writable, and is quarantined if that is no \
+         plain name", "GitButler, crates/gitbutler-git/src/repository.rs",
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::tools::GITBUTLER))]),
     read_only(&[".git/glab-cli/config.yml"], "glab", "runs the editor, pager and browser that it names",
         "glab, \"Configuration\"", RUN),
     read_only(&[".git/hooks"], "git", "runs them at commits, checkouts, merges and pushes", HOOKS, BY_PLACE),

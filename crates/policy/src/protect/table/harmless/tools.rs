@@ -533,6 +533,9 @@ pub(crate) const GRAPHITE: &Keys = &Keys::AllBut(
     ],
 );
 
+/// `GitButler`, `Target` of its virtual branches: what it gives to git as the name of a remote. The rest are branches, and what it remembers.
+pub(crate) const GITBUTLER: &Keys = &Keys::AllBut(&[], &[(Word, &["pushRemoteName", "remoteName"])]);
+
 /// beads, internal/config: no database, file or repository elsewhere, no remote, and no server. What a key holds may be indented below it.
 pub(crate) const BEADS: &Keys = &Keys::Only(&[
     (
