@@ -26,11 +26,54 @@ fn a_name_that_no_list_knows_is_reported_and_stays() {
             assert!(place.workspace().join(name).exists(), "by {caller:?}: {name} stays");
         }
 
-        // What was there is the user's, in every repository, whatever the agent writes there.
-        let again = "echo more >> .foorc; git init -q other; cp .foorc other";
+        // A file of a name that was there is no news, in every repository.
+        let again = "git init -q other; cp .foorc other; cat .foorc new/.foo.d/run";
         let output = place.inside(&[""; 0], &["sh", "-ec", again]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(said, "", "by {caller:?}");
+
+        // What changes there is.
+        let again =
+            "echo more >> .foorc; cp .first x; mv x .first; echo evil > new/.foo.d/second; echo 1 > .bazrc";
+        let output = place.inside(&[""; 0], &["sh", "-ec", again]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let wanted = "warning: the agent has made /workspace/.bazrc, and changes in /workspace/.first, /workspace/.foorc, \
+                      /workspace/new/.foo.d, unless they are yours: no list of sandboxctl knows these names, and programs may \
+                      obey them; they stay, and `[protect] allow` silences this\n";
+        assert_eq!(said, wanted, "by {caller:?}");
+        let output = place.inside(&[""; 0], &["sh", "-ec", "echo evil > .config/foo.toml"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let wanted = "warning: the agent has made changes in /workspace/.config/foo.toml, unless they are yours: no list of sandboxctl \
+                      knows the name, and a program may obey it; it stays, and `[protect] allow` silences this\n";
+        assert_eq!(said, wanted, "by {caller:?}");
+    }
+}
+
+/// What changes where no program takes what it runs from, what is known, and what is only read or counted anew.
+const UNOBEYED: &str = "echo 1 >> .venv/x; echo 1 >> .pytest_cache/x; echo 1 >> .prettierrc; cat .own-rc .own.d/x; \
+                        echo 1 >> .own.d/x.log; mkdir -p .own.d/data; echo 1 >> .own.d/data/x; echo 1 >> own-rc; \
+                        echo 1 >> sub/.own-rc; rm .gone-rc; echo 1 >> .allowed-rc; echo 1 >> .many/1; touch .many/new";
+
+#[test]
+fn nothing_is_said_of_what_changes_where_no_program_looks() {
+    for caller in callers("names whose files change") {
+        let place = Place::new(caller);
+        let prepare = "git init -q .; mkdir .venv .pytest_cache .own.d sub .many; seq 1001 | (cd .many; xargs touch); \
+                       touch .venv/x .pytest_cache/x .prettierrc .own-rc .own.d/x .own.d/x.log own-rc sub/.own-rc .gone-rc .allowed-rc";
+        assert!(place.outside(&["sh", "-ec", prepare]).status().unwrap().success());
+        let toml = "version = 1\n[shared_dirs]\nworkspace = { host = \".\", guest = \"/workspace\" }\n\
+                    [protect]\nallow = [\".allowed-rc\"]\n";
+        place.write("workspace/sandbox.toml", toml);
+        let output = place.inside(&["--trust"], &["sh", "-ec", UNOBEYED]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && !place.workspace().join(".gone-rc").exists(),
+            "by {caller:?}: {said}"
+        );
+        assert_eq!(said, "", "by {caller:?}");
+        let output = place.inside(&["--trust"], &["sh", "-ec", "echo 1 >> .own.d/x"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("changes in /workspace/.own.d, unless"), "the control, by {caller:?}: {said}");
     }
 }
 
@@ -149,7 +192,8 @@ fn nothing_is_said_of_what_tools_and_editors_make() {
 fn a_client_that_was_killed_leaves_names_to_the_next_command() {
     for caller in callers("names that a killed run leaves") {
         let place = Place::new(caller);
-        let attack = "echo evil > .foorc; echo evil > .barrc; echo ready; exec sleep 60";
+        place.write("workspace/.ownrc", "1\n");
+        let attack = "echo evil > .foorc; echo evil > .barrc; echo evil > .ownrc; echo ready; exec sleep 60";
         let run = place.run(&[""; 0], &["sh", "-c", attack]);
         let mut client = place.outside(&run).stdout(std::process::Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -161,7 +205,7 @@ fn a_client_that_was_killed_leaves_names_to_the_next_command() {
         let output = place.inside(&[""; 0], &["true"]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
-            said.matches("an earlier run has left .barrc, .foorc: no list").count(),
+            said.matches("an earlier run has left .barrc, .foorc, and changes in .ownrc, unless they are yours: no list").count(),
             1,
             "by {caller:?}: {said}"
         );

@@ -1,6 +1,6 @@
-//! New names with a leading dot that no list knows.
+//! Names with a leading dot that no list knows: which of them are new, and which lead to something that has changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -12,26 +12,20 @@ use rustix::fs::FileType;
 use super::baseline::Baseline;
 use super::finding::{Finding, FindingOrigin};
 use super::origin::Touched;
-use crate::boundary::protect::mounts::{Dotted, Mounts};
+use crate::boundary::protect::mounts::{Dotted, Mounts, Unknown};
 use crate::boundary::protect::reach::Base;
 use crate::host::beneath;
 
 impl Baseline {
-    /// Returns the names found by the last scan that were nowhere in the boundary at the start, but for those that are allowed. They are
-    /// reported and stay: most are harmless. So are names that read as options, in any directory that was searched.
+    /// Returns the names found by the last scan that were nowhere in the boundary at the start, and those that were and lead to something
+    /// that has changed, but for those that are allowed. They are reported and stay: most are harmless. So are names that read as options, in any directory that was searched.
     pub fn new_names(&self, root: impl AsFd, mounts: &Mounts, by: &Protect) -> Vec<Finding> {
         let root = root.as_fd();
         let before: BTreeSet<&OsString> = self.dotted.iter().flat_map(|one| &one.names).collect();
         let is_new = |name: &&OsString| !before.contains(name) && !by.allows(name);
         let mut findings = Vec::new();
-        let found = |path| Finding {
-            path,
-            reason: Reason::UnknownName,
-            origin: FindingOrigin::Created,
-            quarantined: None,
-            restored: false,
-        };
-        for Dotted { tree, names } in &mounts.dotted {
+        let found = |path| of_name(path, FindingOrigin::Created);
+        for Dotted { tree, names, .. } in &mounts.dotted {
             let was_searched = self.searched.contains(&Base::Tree(tree.clone()));
             let paths = names.iter().filter(is_new).map(|name| tree.join(name));
             // What nobody looked at may be the user's own.
@@ -51,6 +45,7 @@ impl Baseline {
                 && self.touched(root, path) == Touched::Since
         };
         findings.extend(mounts.options.iter().filter(is_new).cloned().map(found));
+        findings.extend(self.changed_names(mounts, by));
         // Not all may be named, and most programs obey a file.
         let is_directory = |path: &Path| {
             beneath::stat(root, path)
@@ -59,4 +54,26 @@ impl Baseline {
         findings.sort_by_cached_key(|one| (is_directory(&one.path), one.path.clone()));
         findings
     }
+    /// Returns the names that no list knows, that were there at the start, and that lead to something else now: the user may have changed
+    /// it as well.
+    fn changed_names(&self, mounts: &Mounts, by: &Protect) -> Vec<Finding> {
+        let at = |one: &Dotted, unknown: &Unknown| one.tree.join(&unknown.file.path);
+        let before: BTreeMap<PathBuf, &Unknown> =
+            self.dotted.iter().flat_map(|one| one.unknown.iter().map(move |it| (at(one, it), it))).collect();
+        let mut findings = Vec::new();
+        for one in &mounts.dotted {
+            for now in &one.unknown {
+                let is_changed = |before: &&Unknown| now.is_changed_since(before);
+                let path = at(one, now);
+                if before.get(&path).is_some_and(is_changed) && !by.allows(now.file.path.as_os_str()) {
+                    findings.push(of_name(path, FindingOrigin::Earlier));
+                }
+            }
+        }
+        findings
+    }
+}
+
+fn of_name(path: PathBuf, origin: FindingOrigin) -> Finding {
+    Finding { path, reason: Reason::UnknownName, origin, quarantined: None, restored: false }
 }

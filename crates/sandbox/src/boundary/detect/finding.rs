@@ -74,22 +74,31 @@ impl Finding {
     }
 }
 
-/// Describes findings, one on a line: those of names that no list knows share one, which names each of them.
+/// Describes findings, one on a line, to follow "has made" or "has left": those of names that no list knows share one, which names each of
+/// them, and says of which of them only the content is news.
 pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String> {
     let is_name = |finding: &&Finding| finding.reason == Reason::UnknownName;
     let (names, others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_name);
     let mut lines: Vec<String> = others.iter().map(ToString::to_string).collect();
-    match names.as_slice() {
-        [] => {}
-        [one] => lines.push(format!("{one}; it stays, and `[protect] allow` silences this")),
-        several => {
-            let shown: Vec<_> = several.iter().map(|one| escape::path_in_text(&one.path)).collect();
-            lines.push(format!(
-                "{}: no list of sandboxctl knows these names, and programs may obey them; they stay, and `[protect] \
-                 allow` silences this",
-                shown.join(", ")
-            ));
+    let (changed, new): (Vec<_>, Vec<_>) = names.iter().partition(|one| one.origin == FindingOrigin::Earlier);
+    let joined = |names: &[&&Finding]| {
+        let shown: Vec<_> = names.iter().map(|one| escape::path_in_text(&one.path)).collect();
+        shown.join(", ")
+    };
+    let subject = match (new.as_slice(), changed.as_slice()) {
+        (new, []) => joined(new),
+        ([], changed) => format!("changes in {}, unless they are yours", joined(changed)),
+        (new, changed) => {
+            format!("{}, and changes in {}, unless they are yours", joined(new), joined(changed))
         }
+    };
+    match names.len() {
+        0 => {}
+        1 => lines.push(format!("{subject}: {}; it stays, and `[protect] allow` silences this", Reason::UnknownName)),
+        _ => lines.push(format!(
+            "{subject}: no list of sandboxctl knows these names, and programs may obey them; they stay, and `[protect] allow` \
+             silences this"
+        )),
     }
     lines
 }

@@ -125,9 +125,7 @@ impl Baseline {
 
         self.dotted.retain(|one| is_own(&Base::Tree(one.tree.clone())));
         let theirs = other.baseline.dotted.iter();
-        self.dotted.extend(
-            theirs.filter_map(|one| Some(Dotted { tree: here(&one.tree)?, names: one.names.clone() })),
-        );
+        self.dotted.extend(theirs.filter_map(|one| Some(Dotted { tree: here(&one.tree)?, ..one.clone() })));
 
         self.searched.retain(is_own);
         self.searched.extend(searched);

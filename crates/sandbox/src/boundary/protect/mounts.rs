@@ -19,6 +19,7 @@ use super::path_list::PathList;
 use super::reach::{Base, Reach};
 use crate::boundary::hidden_paths::{HiddenPaths, LookBudget};
 use crate::host::deadline::Deadline;
+use crate::host::stamp::Stamp;
 
 /// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
 pub(crate) const MODULE_LEVELS: u32 = 32;
@@ -125,6 +126,43 @@ pub struct Dotted {
     /// The names at its root, and `.config/` with what is in that.
     #[serde(with = "policy::text::json_bytes::os_strings")]
     pub names: Vec<OsString>,
+    /// What those of them lead to that no list knows, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unknown: Vec<Unknown>,
+}
+
+/// A file, link or directory at a name that no list knows.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Unknown {
+    pub(crate) file: Stamped,
+    /// The files and links right in it, in order, if it is a directory of which all were listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) files: Option<Vec<Stamped>>,
+}
+
+/// A file by its path, and by what nobody can set.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Stamped {
+    #[serde(with = "policy::text::json_bytes::path")]
+    pub(crate) path: PathBuf,
+    pub(crate) stamp: Stamp,
+}
+
+impl Unknown {
+    /// Returns whether it is another file than it was, or was changed; of a directory, whether a file right in it was, or is new.
+    pub(crate) fn is_changed_since(&self, before: &Self) -> bool {
+        let is_as_it_was = |file: &Stamped, before: &[Stamped]| {
+            let found = before.binary_search_by(|one| one.path.cmp(&file.path));
+            found.is_ok_and(|at| before[at].stamp == file.stamp)
+        };
+        self.file.stamp != before.file.stamp
+            || match (&before.files, &self.files) {
+                (None, _) => false,
+                // It has more of them than are listed.
+                (Some(_), None) => true,
+                (Some(before), Some(now)) => !now.iter().all(|file| is_as_it_was(file, before)),
+            }
+    }
 }
 
 /// A directory, or a link to one perhaps, by whose name git-annex may look for a program in it.

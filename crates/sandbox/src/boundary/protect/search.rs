@@ -1,6 +1,6 @@
 //! The search for what is to be mounted: from each repository that the walk has found, to everything that git obeys in it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::AsFd;
@@ -116,6 +116,7 @@ pub fn mounts_since(
         led_back: BTreeSet::new(),
         sources: Vec::new(),
         dotted: Vec::new(),
+        known_names: HashMap::new(),
         outward: Vec::new(),
         leads_out: Vec::new(),
         listed_out: BTreeMap::new(),

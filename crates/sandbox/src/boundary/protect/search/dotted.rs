@@ -3,20 +3,28 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use policy::protect::table;
 use policy::text::fold;
+use rustix::fs::{AtFlags, FileType, statat};
 
-use crate::boundary::protect::mounts::Dotted;
+use crate::boundary::protect::mounts::{Dotted, Stamped, Unknown};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Search;
 use crate::boundary::walk::{Extent, reads_as_option};
 use crate::host::beneath;
+use crate::host::stamp::Stamp;
 
 /// How many names are kept of one boundary. People have a few dozen.
 const MOST: usize = 10_000;
+
+/// How many entries of one directory are listed. Those that hold more are data.
+const MOST_IN_ONE: usize = 1000;
+
+/// Ends of names of files that no program obeys.
+const NOT_OBEYED: [&[u8]; 4] = [b".lock", b".log", b".pid", b".swp"];
 
 /// The directory whose names count like those beside it.
 const CONFIG: &str = ".config";
@@ -44,12 +52,71 @@ impl Search<'_> {
             let below = entries.into_iter().flatten().take(MOST).filter_map(Result::ok);
             names.extend(below.map(|(name, _)| Path::new(CONFIG).join(name).into_os_string()));
         }
-        let asked = |name: &OsStr| self.protected.iter().any(|path| Path::new(&**path).starts_with(name));
-        let is_known = |name: &OsStr| table::is_known(Path::new(name)) || asked(name);
-        names.retain(|name| self.extent == Extent::Bounded || !is_known(name));
+        let tree = tree.clone();
+        let mut unknown: Vec<OsString> =
+            names.iter().filter(|name| !self.is_known_name(name)).cloned().collect();
+        if self.extent == Extent::Whole {
+            names.clone_from(&unknown);
+        }
         names.truncate(MOST.saturating_sub(self.dotted.iter().map(|one| one.names.len()).sum()));
+        unknown.retain(|name| !reads_as_option(name.as_bytes()));
+        unknown.sort();
+        let kept = self.dotted.iter().flat_map(|one| &one.unknown);
+        let left = MOST.saturating_sub(kept.map(|one| 1 + one.files.as_ref().map_or(0, Vec::len)).sum());
+        let unknown = look_at(directory, &unknown, left);
         if !names.is_empty() {
-            self.dotted.push(Dotted { tree: tree.clone(), names });
+            self.dotted.push(Dotted { tree, names, unknown });
         }
     }
+
+    /// Returns whether a list knows a name, or `[protect] paths` has it.
+    fn is_known_name(&mut self, name: &OsStr) -> bool {
+        if let Some(is_known) = self.known_names.get(name) {
+            return *is_known;
+        }
+        let asked = || self.protected.iter().any(|path| Path::new(&**path).starts_with(name));
+        let is_known = table::is_known(Path::new(name)) || asked();
+        // An agent can make any number of names.
+        if self.known_names.len() < MOST {
+            self.known_names.insert(name.to_owned(), is_known);
+        }
+        is_known
+    }
+}
+
+/// Looks at what lies at names, at so many files at most.
+fn look_at(directory: &OwnedFd, names: &[OsString], mut left: usize) -> Vec<Unknown> {
+    let mut unknown = Vec::new();
+    for name in names {
+        // What is gone by now does nothing.
+        let Ok(stat) = beneath::stat(directory, Path::new(name)) else { continue };
+        if left == 0 {
+            break;
+        }
+        left -= 1;
+        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        let files =
+            is_directory.then(|| files_in(directory, Path::new(name), left.min(MOST_IN_ONE))).flatten();
+        left -= files.as_ref().map_or(0, Vec::len);
+        unknown.push(Unknown { file: Stamped { path: name.into(), stamp: Stamp::of(&stat) }, files });
+    }
+    unknown
+}
+
+/// Lists the files and links right in a directory, in order; `None` if there are more than so many, or it cannot be listed.
+fn files_in(directory: &OwnedFd, name: &Path, most: usize) -> Option<Vec<Stamped>> {
+    let listing = beneath::listing(directory, name).ok()?;
+    let mut files = Vec::new();
+    for (seen, entry) in beneath::entries(listing.as_fd()).ok()?.enumerate() {
+        let (name, kind) = entry.ok().filter(|_| seen < most)?;
+        let is_data = NOT_OBEYED.iter().any(|end| name.as_encoded_bytes().ends_with(end));
+        if matches!(kind, FileType::RegularFile | FileType::Symlink) && !is_data {
+            // What is gone by now does nothing.
+            if let Ok(stat) = statat(&listing, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                files.push(Stamped { path: name.into(), stamp: Stamp::of(&stat) });
+            }
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Some(files)
 }

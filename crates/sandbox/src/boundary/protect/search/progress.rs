@@ -1,7 +1,8 @@
 //! A search through one boundary: what it is given, and what it has found so far.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -88,6 +89,8 @@ pub(super) struct Search<'a> {
     /// Configurations with what they name.
     pub(super) sources: Vec<(PathBuf, Source)>,
     pub(super) dotted: Vec<Dotted>,
+    /// Names with a leading dot, and whether a list knows them: most repositories have the same.
+    pub(super) known_names: HashMap<OsString, bool>,
     pub(super) outward: Vec<Outward>,
     /// Links that lead out of the boundary.
     pub(super) leads_out: Vec<PathBuf>,
