@@ -17,6 +17,7 @@ pub use crate::protect::table::content::FileFormat;
 use crate::protect::table::row::ProtectRow;
 use crate::text::fold;
 
+pub mod ambiguous;
 pub mod annex;
 mod attributes;
 mod build_server;

@@ -127,6 +127,16 @@ pub fn is_written_in_place(name: &str) -> bool {
     name.as_bytes().first().is_some_and(u8::is_ascii_uppercase) && name.bytes().all(is_capital)
 }
 
+/// Returns whether git, or a tool that is known, gives this name in capitals to a file right in git's data whose content may read as a reference.
+/// Git would take any other one for what is named so.
+pub fn is_known_reference_or_text(name: &str) -> bool {
+    const NAMES: [&str; 10] = [
+        "AUTO_MERGE", "EDIT_DESCRIPTION", "GITGUI_BCK", "HEAD", "MERGE_AUTOSTASH", "MERGE_MODE", "MERGE_RR",
+        "NOTES_MERGE_PARTIAL", "NOTES_MERGE_REF", "RENAMED-REF",
+    ];
+    NAMES.contains(&name) || name.starts_with("BISECT_") || name.ends_with("_HEAD") || name.ends_with("MSG")
+}
+
 fn is_file(name: &str) -> bool {
     without_end(name, |name| {
         is_written_in_place(name)
@@ -203,6 +213,18 @@ mod tests {
             "objects/tmp_objdir-incoming-x", "refs/a/b",
         ] {
             assert!(is_known_directory(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn git_writes_references_and_texts_of_some_names_in_capitals() {
+        for name in
+            ["HEAD", "REBASE_HEAD", "AUTO_MERGE", "BISECT_START", "MERGE_RR", "COMMIT_EDITMSG", "SQUASH_MSG"]
+        {
+            assert!(is_known_reference_or_text(name) && is_written_in_place(name), "{name}");
+        }
+        for name in ["PROJ-123", "MAIN", "HEAD-1", "V2"] {
+            assert!(!is_known_reference_or_text(name) && is_written_in_place(name), "{name}");
         }
     }
 

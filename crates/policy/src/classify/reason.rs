@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::ambiguous;
 use crate::protect::table::content::FileFormat;
 
 /// The most that is read of one file. Nothing that belongs in one of these places is larger.
@@ -69,6 +70,15 @@ pub enum Reason {
     ChecksOutTwice { branch: String, tree: String },
     /// It has tags whose own names a shell, an editor or a terminal takes for more than names.
     NamesTags { tags: usize, example: String },
+    /// It has or is a new reference that git takes where another one, or an object, is named: gitrevisions(7).
+    Ambiguous {
+        /// How many there are in the file.
+        references: usize,
+        /// The whole name of one.
+        reference: String,
+        /// The name of the other one: `HEAD`, or digits of an object ID.
+        instead_of: String,
+    },
     /// It has references to objects that cannot be read.
     NamesUnread { references: usize },
     /// An index of git that no longer keeps commits from taking what lies at paths that are hidden inside.
@@ -208,7 +218,8 @@ impl Reason {
                 names.iter_mut().for_each(cut);
                 return;
             }
-            Self::LeadsToReference { name: text, target: other }
+            Self::Ambiguous { reference: text, instead_of: other, .. }
+            | Self::LeadsToReference { name: text, target: other }
             | Self::NamesPath { program: text, example: other }
             | Self::ChecksOutTwice { branch: text, tree: other } => {
                 cut(other);
@@ -318,6 +329,16 @@ impl fmt::Display for Reason {
                 write!(
                     f,
                     "it has {plural} that `git describe` calls by another name, such as `{example}`, by which programs that show it may run something"
+                )
+            }
+            Self::Ambiguous { references, reference, instead_of } => {
+                let new = ambiguous::described(reference);
+                let other = ambiguous::described(instead_of);
+                let more = references.saturating_sub(1);
+                let more = if more == 0 { String::new() } else { format!(", and {more} more in the place of others") };
+                write!(
+                    f,
+                    "git, or a program that calls it, takes the new {new} in the place of the {other}{more}; `git update-ref -d` removes it"
                 )
             }
             Self::NamesUnread { references } => write!(

@@ -32,6 +32,7 @@ use crate::host::deadline::Deadline;
 use crate::host::mounted::Mounted;
 use crate::host::stamp::{Stamp, sees_stores};
 
+mod ambiguous;
 mod annex_programs;
 pub mod baseline;
 mod ceased;
@@ -45,6 +46,7 @@ pub(crate) mod origin;
 mod outward;
 pub(crate) mod overlap;
 mod prepared;
+mod references;
 mod replacing;
 mod tags;
 
@@ -109,6 +111,7 @@ impl Baseline {
         let indexes = index::take(root, mounts);
         let checkouts = checkouts::take(mounts);
         let repositories = ceased::repositories(root, mounts);
+        let references = references::take(root, mounts);
         let searched = mounts.reach.bases().cloned().collect();
         let dotted = mounts.dotted.clone();
         let texts = |paths: &mut dyn Iterator<Item = &PathBuf>| -> Vec<OsString> {
@@ -137,6 +140,7 @@ impl Baseline {
                 indexes,
                 checkouts,
                 repositories,
+                references,
                 dotted,
                 links,
                 options,

@@ -7,6 +7,7 @@ mod chains;
 mod detection;
 mod ends;
 mod git;
+mod git_ambiguous;
 mod git_annex;
 mod git_applied;
 mod git_commits;
@@ -186,6 +187,13 @@ impl Boundary {
     fn hostile_tags(&self, baseline: &Baseline) -> Vec<Finding> {
         let root = self.root();
         let found = baseline.hostile_tags(root.enter().unwrap(), &self.host, &self.mounts(), Deadline::NEVER);
+        assert!(found.is_whole);
+        found.findings
+    }
+
+    fn ambiguous(&self, baseline: &Baseline) -> Vec<Finding> {
+        let root = self.root();
+        let found = baseline.ambiguous(root.enter().unwrap(), &self.host, &self.mounts(), Deadline::NEVER);
         assert!(found.is_whole);
         found.findings
     }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use super::inflate::Inflater;
 use super::{ObjectId, ObjectKind, UnreadableObject};
-use crate::classify::index::ObjectFormat;
+use crate::classify::index::{ObjectFormat, hex};
 
 /// How an index begins from version 2 on, and with version 2. The first version has nothing before its fan-out table.
 const SIGNATURE: &[u8] = b"\xfftOc";
@@ -68,29 +68,8 @@ pub fn find(
     id: &ObjectId,
 ) -> Result<Option<u64>, UnreadableObject> {
     let number = id.bytes();
-    let hash = number.len() as u64;
-    // Every index is longer than this, of any version.
-    let beginning = exactly(&read, 0, SECOND.len() + FAN_OUT)?;
-    let is_second = beginning.starts_with(SECOND);
-    if !is_second && beginning.starts_with(SIGNATURE) {
-        return Err(UnreadableObject);
-    }
-    let skipped = if is_second { SECOND.len() } else { 0 };
-    let fan_out: Vec<u32> = beginning[skipped..].chunks_exact(4).take(256).map(be32).collect();
-    let count =
-        fan_out.last().copied().map(u64::from).filter(|_| fan_out.is_sorted()).ok_or(UnreadableObject)?;
-    // All of this is less than 2^39.
-    let begin = (skipped + FAN_OUT) as u64;
-    let beside = if is_second { 8 } else { 4 };
-    let shortest = begin + count * (hash + beside) + 2 * hash;
-    let longest = if is_second { shortest + 8 * count.saturating_sub(1) } else { shortest };
-    exactly(&read, shortest - 1, 1)?;
-    if read(longest, 1).is_some_and(|beyond| !beyond.is_empty()) {
-        return Err(UnreadableObject);
-    }
-    // The first version has a place before each number, the second one has checksums and places behind all numbers.
-    let number_at =
-        |index: u64| if is_second { begin + index * hash } else { begin + index * (4 + hash) + 4 };
+    let Index { is_second, fan_out, count, begin, hash } = Index::open(&read, number.len())?;
+    let number_at = |index: u64| number_at(index, is_second, begin, hash);
     let first = usize::from(number[0]);
     let bound = |byte: usize| fan_out.get(byte).copied().map_or(0, u64::from);
     let (mut low, mut high) = (first.checked_sub(1).map_or(0, bound), bound(first));
@@ -109,6 +88,75 @@ pub fn find(
         }
     }
     Ok(None)
+}
+
+/// Returns whether an index of a pack has an object whose number, of so many bytes, begins with these hexadecimal digits.
+///
+/// # Errors
+///
+/// The same as of [`find`].
+pub fn has_prefix(
+    read: impl Fn(u64, usize) -> Option<Vec<u8>>,
+    digits: &str,
+    length: usize,
+) -> Result<bool, UnreadableObject> {
+    let Index { is_second, count, begin, hash, .. } = Index::open(&read, length)?;
+    let number = |index: u64| exactly(&read, number_at(index, is_second, begin, hash), length);
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if *hex(&number(middle)?) < *digits {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low < count && hex(&number(low)?).starts_with(digits))
+}
+
+/// What an index of a pack says of itself.
+struct Index {
+    /// Whether it is of version 2.
+    is_second: bool,
+    /// How many numbers there are that begin with each byte or a lower one.
+    fan_out: Vec<u32>,
+    count: u64,
+    /// Where the numbers begin.
+    begin: u64,
+    /// How long each is, in bytes.
+    hash: u64,
+}
+
+impl Index {
+    fn open(read: impl Fn(u64, usize) -> Option<Vec<u8>>, length: usize) -> Result<Self, UnreadableObject> {
+        let hash = length as u64;
+        // Every index is longer than this, of any version.
+        let beginning = exactly(&read, 0, SECOND.len() + FAN_OUT)?;
+        let is_second = beginning.starts_with(SECOND);
+        if !is_second && beginning.starts_with(SIGNATURE) {
+            return Err(UnreadableObject);
+        }
+        let skipped = if is_second { SECOND.len() } else { 0 };
+        let fan_out: Vec<u32> = beginning[skipped..].chunks_exact(4).take(256).map(be32).collect();
+        let count =
+            fan_out.last().copied().map(u64::from).filter(|_| fan_out.is_sorted()).ok_or(UnreadableObject)?;
+        // All of this is less than 2^39.
+        let begin = (skipped + FAN_OUT) as u64;
+        let beside = if is_second { 8 } else { 4 };
+        let shortest = begin + count * (hash + beside) + 2 * hash;
+        let longest = if is_second { shortest + 8 * count.saturating_sub(1) } else { shortest };
+        exactly(&read, shortest - 1, 1)?;
+        if read(longest, 1).is_some_and(|beyond| !beyond.is_empty()) {
+            return Err(UnreadableObject);
+        }
+        Ok(Self { is_second, fan_out, count, begin, hash })
+    }
+}
+
+/// Returns where a number stands.
+fn number_at(index: u64, is_second: bool, begin: u64, hash: u64) -> u64 {
+    // The first version has a place before each number, the second one has checksums and places behind all numbers.
+    if is_second { begin + index * hash } else { begin + index * (4 + hash) + 4 }
 }
 
 /// Returns the place of the object with this index, of so many in an index of version 2, whose places begin `at`.

@@ -14,6 +14,7 @@ use super::checkouts::KnownCheckout;
 use super::classified::Classified;
 use super::index::Index;
 use super::origin::{Facts, Time};
+use super::references::KnownReferences;
 use crate::boundary::protect::commits::NamedCommit;
 use crate::boundary::protect::mounts::{Cause, Dotted};
 use crate::boundary::protect::reach::Base;
@@ -53,6 +54,9 @@ pub struct Baseline {
     /// The directories that git takes for repositories, in order.
     #[serde(default, with = "json_bytes::os_strings")]
     pub(super) repositories: Vec<OsString>,
+    /// The references, by directories of git's data.
+    #[serde(default)]
+    pub(super) references: Vec<KnownReferences>,
     #[serde(default)]
     pub(super) dotted: Vec<Dotted>,
     /// The paths of links, in order.

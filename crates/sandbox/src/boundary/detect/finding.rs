@@ -46,7 +46,8 @@ impl Finding {
         // Git's own files, without which it does not work or loses what the user has done.
         let is_said_of_data = matches!(
             self.reason,
-            Reason::AttributesGone { .. }
+            Reason::Ambiguous { .. }
+                | Reason::AttributesGone { .. }
                 | Reason::ChecksOutTwice { .. }
                 | Reason::CommitUnread { .. }
                 | Reason::CommitsBehindLinks { .. }

@@ -14,6 +14,7 @@ use policy::protect::SKIPPED;
 use crate::boundary::detect::baseline::{Baseline, Content, Earlier, Entry};
 use crate::boundary::detect::checkouts::KnownCheckout;
 use crate::boundary::detect::classified::Classified;
+use crate::boundary::detect::references::KnownReferences;
 use crate::boundary::protect::mounts::{Cause, Dotted};
 use crate::boundary::protect::reach::Base;
 
@@ -122,6 +123,11 @@ impl Baseline {
         let theirs = other.baseline.checkouts.iter();
         self.checkouts
             .extend(theirs.filter_map(|one| Some(KnownCheckout { git: here(&one.git)?, ..one.clone() })));
+
+        self.references.retain(|one| !other.has_entered(&one.git));
+        let theirs = other.baseline.references.iter();
+        self.references
+            .extend(theirs.filter_map(|one| Some(KnownReferences { git: here(&one.git)?, ..one.clone() })));
 
         self.dotted.retain(|one| is_own(&Base::Tree(one.tree.clone())));
         let theirs = other.baseline.dotted.iter();

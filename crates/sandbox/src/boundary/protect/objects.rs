@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::ObjectFormat;
@@ -96,6 +97,24 @@ impl Objects {
         let (directory, name) = hex.split_at(2);
         let path = Path::new(directory).join(name);
         (0..self.directories.len()).find_map(|number| self.loose(number, &path))
+    }
+
+    /// Returns whether there is an object whose number begins with these hexadecimal digits, two at least: what cannot be read may be one.
+    pub(crate) fn has_prefix(&self, digits: &str) -> bool {
+        let Some((directory, name)) = digits.split_at_checked(2) else { return true };
+        let is_loose = |data: &OwnedFd| {
+            let opened = beneath::listing(data, Path::new(directory)).ok()?;
+            let mut entries = beneath::entries(opened.as_fd()).ok()?.flatten();
+            entries.any(|(entry, _)| entry.as_bytes().starts_with(name.as_bytes())).then_some(())
+        };
+        let is_packed = |number: usize| {
+            let index = self.file_of(number, "idx")?;
+            let read = |at, length| up_to(&index, at, length);
+            pack::has_prefix(read, digits, self.format.length()).unwrap_or(true).then_some(())
+        };
+        self.is_exhausted()
+            || self.directories.iter().any(|data| is_loose(data).is_some())
+            || (0..self.packs.len()).any(|number| is_packed(number).is_some())
     }
 
     fn loose(&mut self, number: usize, path: &Path) -> Option<(ObjectKind, Vec<u8>)> {

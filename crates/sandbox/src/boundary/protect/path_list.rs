@@ -30,7 +30,7 @@ pub(crate) const MAX_SIZE: u64 = 64 << 20;
 
 /// How much of such files of more than [`MAX_CONTENT`] one search reads, in bytes. What is beyond that counts as too large: they may be
 /// sparse, and so cost nothing.
-const MAX_TOTAL: u64 = 256 << 20;
+pub(crate) const MAX_TOTAL: u64 = 256 << 20;
 
 /// How long the names of all packs together are at most, in bytes. One has some 50.
 const MAX_PACK_NAMES: usize = 16 << 20;

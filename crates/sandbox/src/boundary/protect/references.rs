@@ -1,6 +1,6 @@
 //! References in a directory of git's data: which object each names, in files, packed or in tables.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -15,8 +15,9 @@ use policy::classify::{MAX_CONTENT, does_without_work_tree, repository};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::boundary::protect::path_list::MAX_SIZE;
+use crate::boundary::protect::path_list::{MAX_SIZE, MAX_TOTAL};
 use crate::host::beneath;
+use crate::host::deadline::Deadline;
 
 /// How often one reference leads to another one, as in git.
 const LEVELS: u32 = 5;
@@ -26,6 +27,9 @@ pub(crate) const MAX_REFERENCE: u64 = 4096;
 
 /// How much of the list of tables is read, in bytes: git keeps few.
 const MAX_LIST: u64 = 64 << 10;
+
+/// The list of tables.
+const TABLES: &str = "reftable/tables.list";
 
 /// References of which each work tree has its own, see gitrepository-layout(5).
 const OWN: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
@@ -204,7 +208,7 @@ fn config(data: &OwnedFd) -> Vec<u8> {
 
 /// Finds a reference in the tables in force in a directory of git's data: the last one that has it counts.
 fn in_tables(data: &OwnedFd, name: &[u8]) -> Result<Leads, UnclearReference> {
-    let Some(list) = read(data, Path::new("reftable/tables.list"), MAX_LIST + 1) else {
+    let Some(list) = read(data, Path::new(TABLES), MAX_LIST + 1) else {
         return Ok(Leads::Nowhere);
     };
     if list.len() as u64 > MAX_LIST {
@@ -255,6 +259,94 @@ fn packed(content: &[u8], name: &[u8], format: ObjectFormat) -> Result<Leads, Un
             ObjectId::from_hex(number).map(Leads::Object).ok_or(UnclearReference)
         }
         Some(_) => Err(UnclearReference),
+    }
+}
+
+/// How much may still be read of files with many references, in bytes.
+pub(crate) struct Budget(u64);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(MAX_TOTAL)
+    }
+}
+
+impl Budget {
+    /// Reads a file; `None` if that is too much. One that is not there has nothing.
+    fn read(&mut self, data: &OwnedFd, path: &Path) -> Option<Vec<u8>> {
+        let longest = MAX_SIZE.min(self.0);
+        let content = read(data, path, longest + 1).unwrap_or_default();
+        let length = Some(content.len() as u64).filter(|length| *length <= longest)?;
+        self.0 -= length;
+        Some(content)
+    }
+}
+
+/// Lists the references in a directory of git's data by their names, with the file that each is in; `None` if they are more than these, or too
+/// many to be read.
+pub(crate) fn all(
+    data: &OwnedFd,
+    store: Store,
+    budget: &mut Budget,
+    most: usize,
+    until: Deadline,
+) -> Option<BTreeMap<Vec<u8>, PathBuf>> {
+    let mut found = BTreeMap::new();
+    match store {
+        Store::Tables => {
+            let list = budget.read(data, Path::new(TABLES))?;
+            // Later ones count more.
+            for name in list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty()) {
+                let path = Path::new("reftable").join(OsStr::from_bytes(name));
+                let table = budget.read(data, &path)?;
+                // What was read before a fault counts for git, too.
+                let _ = reftable::references(&table, |name, referent| {
+                    match referent {
+                        Referent::Gone => found.remove(name),
+                        Referent::Object(_) | Referent::Reference(_) => {
+                            found.insert(name.to_vec(), path.clone())
+                        }
+                    };
+                });
+            }
+        }
+        Store::Files => {
+            let packed = Path::new("packed-refs");
+            let content = budget.read(data, packed)?;
+            found.extend(named_in(&content).into_iter().map(|(name, _)| (name, packed.to_path_buf())));
+            let mut ahead = vec![PathBuf::from("refs")];
+            while let Some(directory) = ahead.pop().filter(|_| !until.is_over()) {
+                let Ok(opened) = beneath::listing(data, &directory) else { continue };
+                let Ok(entries) = beneath::entries(opened.as_fd()) else { continue };
+                for (name, kind) in entries.flatten() {
+                    let path = directory.join(name);
+                    if kind == FileType::Directory {
+                        ahead.push(path);
+                    } else {
+                        found.insert(path.as_os_str().as_bytes().to_vec(), path);
+                    }
+                    if found.len() + ahead.len() > most {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+    found.retain(|name, _| !name.starts_with(b"refs/") || repository::is_reference_name(name));
+    (found.len() <= most).then_some(found)
+}
+
+/// Where a repository keeps its references.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Store {
+    Files,
+    Tables,
+}
+
+impl Store {
+    /// Returns the one of a repository, by the directory of git's data that work trees share.
+    pub(crate) fn of(common: &OwnedFd) -> Self {
+        if repository::has_tables(&config(common)) { Self::Tables } else { Self::Files }
     }
 }
 

@@ -73,10 +73,16 @@ impl Scan {
         scan.findings.retain(|one| one.origin != FindingOrigin::Created || !goes(one));
         scan.findings.extend(replacing.findings);
         let tags = remembered.baseline.hostile_tags(root, &remembered.host, &scan.mounts, until);
-        scan.is_whole &= tags.is_whole;
+        let ambiguous = remembered.baseline.ambiguous(root, &remembered.host, &scan.mounts, until);
+        scan.is_whole &= tags.is_whole && ambiguous.is_whole;
         let is_new = |tag: &Finding| !scan.findings.iter().any(|one| tag.path.starts_with(&one.path));
         let tags: Vec<Finding> = tags.findings.into_iter().filter(is_new).collect();
         scan.findings.extend(tags);
+        // A file that stays has both said of it.
+        let goes =
+            |one: &Finding| scan.findings.iter().any(|of| !of.stays() && one.path.starts_with(&of.path));
+        let ambiguous: Vec<Finding> = ambiguous.findings.into_iter().filter(|one| !goes(one)).collect();
+        scan.findings.extend(ambiguous);
         scan.findings.extend(prepared);
         let ceased = remembered.baseline.ceased(root, &scan.findings);
         scan.findings.extend(ceased);

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, Link};
 use crate::boundary::protect::path_list::{ListContent, MAX_HIDDEN, PathList};
+use crate::boundary::protect::references::{self, MAX_REFERENCE};
 use crate::boundary::protect::search::programs::is_of_unknown_tool;
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::MODULE;
@@ -113,7 +114,10 @@ impl Search<'_> {
                         // Only what lies right in it has such a name.
                         let is_linked =
                             path.to_str().is_some_and(layout::is_written_in_place) && has_names(root, &path);
-                        if is_linked || repository::is_hostile_reference(&path) {
+                        if is_linked
+                            || repository::is_hostile_reference(&path)
+                            || is_gits_alone && is_unknown_reference(root, &path)
+                        {
                             self.note_strange(git, &path);
                         }
                         let list =
@@ -372,6 +376,14 @@ fn is_gits_own(path: &Path) -> bool {
     is_at_top && layout::is_known_file(path)
         || layout::is_reference(path)
         || layout::alters_what_git_shows(path)
+}
+
+/// Returns whether a file right in git's data is one that git does not make, and that it takes for a reference.
+fn is_unknown_reference(root: &OwnedFd, path: &Path) -> bool {
+    let is_unknown =
+        |name: &str| layout::is_written_in_place(name) && !layout::is_known_reference_or_text(name);
+    path.to_str().is_some_and(is_unknown)
+        && references::read(root, path, MAX_REFERENCE).is_some_and(|content| repository::is_head(&content))
 }
 
 /// Returns whether a file has more than one name.
