@@ -373,8 +373,8 @@ impl fmt::Display for Reason {
             ),
             Self::NoRepository { lacks } => write!(
                 f,
-                "git takes it for no repository any more, for want of `{lacks}`: a command of git in its work tree acts on a repository in a directory \
-                 above, if there is one; put `{lacks}` right first (`mkdir` makes a directory, `git init` a `HEAD`, which may lead to another branch)"
+                "git takes it for no repository any more, for want of `{lacks}`: if it is called `.git`, a command of git in its work tree acts on a repository in a \
+                 directory above, if there is one; put `{lacks}` right before you use git there"
             ),
             Self::HidesByLines { lines, example } => write!(
                 f,

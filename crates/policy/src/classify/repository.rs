@@ -14,6 +14,12 @@ pub const MAX_POINTER_LENGTH: u64 = 1 << 20;
 /// How much git reads of a `HEAD`, in bytes.
 pub const MAX_HEAD_LENGTH: u64 = 255;
 
+/// Returns whether git itself has written a configuration: it notes the version of a repository's format there when it makes one.
+pub fn is_configuration(content: &[u8]) -> bool {
+    let key = b"repositoryformatversion";
+    content.windows(key.len()).any(|part| part.eq_ignore_ascii_case(key))
+}
+
 /// Returns whether git takes this for the content of a `HEAD`: the name of a reference, or the number of a commit.
 pub fn is_head(content: &[u8]) -> bool {
     let content = until_nul(content);

@@ -25,7 +25,7 @@ use self::origin::{Attribution, Before, Facts, Time, Touched, attribute};
 use crate::boundary::detect::baseline::{Baseline, Entry, Hold, Original};
 use crate::boundary::detect::classified::Classified;
 use crate::boundary::detect::finding::{Finding, FindingOrigin};
-use crate::boundary::protect::mounts::{Cause, Mounts, Nested, ReadOnly};
+use crate::boundary::protect::mounts::{Cause, Mounts, Nested, ReadOnly, Unknown};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -193,6 +193,8 @@ impl Baseline {
         let mut moved = self.clone();
         let entries = moved.entries.iter_mut().map(|entry| &mut entry.stamp);
         let stamps = entries.chain(moved.indexes.iter_mut().map(|index| &mut index.stamp));
+        let unknown = moved.dotted.iter_mut().flat_map(|dotted| &mut dotted.unknown);
+        let stamps = stamps.chain(unknown.flat_map(Unknown::stamps_mut));
         for file_id in stamps.map(|stamp| &mut stamp.file_id).chain([&mut moved.root]) {
             if file_id.device == self.root.device {
                 file_id.device = device;

@@ -1,6 +1,6 @@
 //! Repositories that an agent would have git take for none: git goes on to the directories above then.
 
-use crate::machine::callers;
+use crate::machine::{Caller, callers};
 use crate::place::Place;
 
 const NO_FLAGS: [&str; 0] = [];
@@ -28,13 +28,13 @@ const FOUND: &str =
 
 #[test]
 fn what_makes_a_directory_a_repository_stays_in_its_place() {
-    let script = "for git in inner/.git layout/.bare; do git -C $git pack-refs --all; for sign in refs objects; do \
-                  mv $git/$sign $git/away 2> /dev/null || echo no; done; rm -rf $git/refs 2> /dev/null || echo no; done";
+    let script = "for git in inner/.git layout/.bare; do git -C $git pack-refs --all; mv $git/refs $git/away 2> /dev/null || echo no; \
+                  rm -rf $git/refs 2> /dev/null || echo no; done";
     for caller in callers("repositories that stay") {
         let place = Place::new(caller);
         outside(&place, THERE);
         let output = place.inside(&NO_FLAGS, &["sh", "-c", script]).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "no\n".repeat(6), "by {caller:?}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "no\n".repeat(4), "by {caller:?}: {output:?}");
         assert_eq!(outside(&place, FOUND), "inner/.git\nlayout/.bare\n", "by {caller:?}");
         // The control: without a sandbox git takes the repository around.
         outside(&place, "rm -r inner/.git/refs layout/.bare/refs");
@@ -45,18 +45,24 @@ fn what_makes_a_directory_a_repository_stays_in_its_place() {
 #[test]
 fn a_repository_that_is_none_any_more_is_named() {
     for caller in callers("repositories without a HEAD") {
-        for script in [
-            "rm inner/.git/HEAD",
-            "echo nothing > inner/.git/HEAD",
+        for (script, lacks) in [
+            ("rm inner/.git/HEAD", "HEAD"),
+            ("echo nothing > inner/.git/HEAD", "HEAD"),
             // It is quarantined.
-            "rm inner/.git/HEAD; printf 'ref: refs/heads/$(id)\\n' > inner/.git/HEAD",
+            ("rm inner/.git/HEAD; printf 'ref: refs/heads/$(id)\\n' > inner/.git/HEAD", "HEAD"),
+            ("chmod 0 inner/.git/HEAD", "HEAD"),
+            ("mv inner/.git/objects away", "objects"),
         ] {
+            // Root reads what nobody may.
+            if caller == Caller::Root && script.starts_with("chmod") {
+                continue;
+            }
             let place = Place::new(caller);
             outside(&place, THERE);
             let output = place.inside(&NO_FLAGS, &["sh", "-c", script]).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
-            let named = "inner/.git: git takes it for no repository any more, for want of `HEAD`";
-            assert_eq!(said.matches(named).count(), 1, "{script} by {caller:?}: {said}");
+            let named = format!("inner/.git: git takes it for no repository any more, for want of `{lacks}`");
+            assert_eq!(said.matches(&named).count(), 1, "{script} by {caller:?}: {said}");
             // The control: so it is.
             let prefix = outside(&place, "cd inner; git rev-parse --show-prefix");
             assert_eq!(prefix, "inner/\n", "{script} by {caller:?}");
@@ -65,18 +71,36 @@ fn a_repository_that_is_none_any_more_is_named() {
 }
 
 #[test]
-fn what_lacks_a_head_is_protected_as_a_repository() {
-    for caller in callers("repositories that lack a HEAD") {
+fn what_is_incomplete_is_protected_as_a_repository() {
+    for caller in callers("repositories that lack something") {
+        for sign in ["HEAD", "objects"] {
+            let place = Place::new(caller);
+            outside(&place, THERE);
+            let run = |script: &str| {
+                let output = place.inside(&NO_FLAGS, &["sh", "-c", script]).output().unwrap();
+                String::from_utf8_lossy(&output.stdout).into_owned()
+            };
+            run(&format!("mv layout/.bare/{sign} layout/.bare/away"));
+            let write =
+                "echo >> layout/.bare/config || echo no; echo > layout/.bare/hooks/pre-push || echo no";
+            let write = format!("{write}; mv layout/.bare/away layout/.bare/{sign}");
+            assert_eq!(run(&write), "no\nno\n", "{sign} by {caller:?}");
+            assert_eq!(outside(&place, FOUND), "inner/.git\nlayout/.bare\n", "{sign} by {caller:?}");
+        }
+    }
+}
+
+/// Others have directories of these names beside a `config`: what they do there goes on as it did.
+#[test]
+fn what_has_the_names_of_a_repository_and_is_none_is_left_alone() {
+    for caller in callers("directories with the names of a repository") {
         let place = Place::new(caller);
-        outside(&place, THERE);
-        let run = |script: &str| {
-            let output = place.inside(&NO_FLAGS, &["sh", "-c", script]).output().unwrap();
-            String::from_utf8_lossy(&output.stdout).into_owned()
-        };
-        run("mv layout/.bare/HEAD layout/.bare/away");
-        let write = "echo >> layout/.bare/config || echo no; echo > layout/.bare/hooks/pre-push || echo no; \
-                     mv layout/.bare/away layout/.bare/HEAD";
-        assert_eq!(run(write), "no\nno\n", "by {caller:?}");
-        assert_eq!(outside(&place, FOUND), "inner/.git\nlayout/.bare\n", "by {caller:?}");
+        outside(
+            &place,
+            "mkdir -p os/refs os/objects os/tmp; printf '[core]\\nrepo_version=1\\nmode=bare\\n' > os/config",
+        );
+        let script = "echo x > os/tmp/x; mv os/tmp os/objects/y";
+        let output = place.inside(&NO_FLAGS, &["sh", "-ec", script]).output().unwrap();
+        assert!(output.status.success(), "by {caller:?}: {output:?}");
     }
 }

@@ -230,7 +230,7 @@ fn what_a_killed_run_made_is_found_on_a_file_system_that_has_another_number() {
         let mount = "mount -t overlay overlay -o lowerdir=$top/aside/l,upperdir=$top/aside/u,workdir=$top/aside/w $top/above; \
                      stat -c 'number %d' $top/above/p >&2";
         let prepare = format!(
-            "mount -t tmpfs tmpfs $top/aside; mkdir -p $top/aside/l/p $top/aside/u/p $top/aside/w; \
+            "mount -t tmpfs tmpfs $top/aside; mkdir -p $top/aside/l/p $top/aside/u/p $top/aside/w; touch $top/aside/u/p/.foorc; \
              chown -R --reference=$top/elsewhere $top/aside/l $top/aside/u; {mount}"
         );
         let back = format!("mount -t tmpfs tmpfs /mnt; {mount}");
@@ -242,6 +242,7 @@ fn what_a_killed_run_made_is_found_on_a_file_system_that_has_another_number() {
         assert_eq!(away.matches("is not mounted").count(), 1, "by {caller:?}: {away}");
         assert_eq!(back.matches(".envrc").count(), 1, "by {caller:?}: {back}");
         assert!(back.contains("quarantine"), "by {caller:?}: {back}");
+        assert!(!back.contains("changes in"), "what nobody has changed is as it was, by {caller:?}: {back}");
     }
 }
 

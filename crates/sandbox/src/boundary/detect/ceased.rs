@@ -20,7 +20,7 @@ pub(super) fn repositories(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<OsStrin
         Base::Tree(_) | Base::Led(_) | Base::Passed(_) => None,
     });
     let mut repositories: Vec<OsString> =
-        data.filter(|git| pointers::is_repository(root, git)).map(|git| git.clone().into()).collect();
+        data.filter(|git| pointers::lacks(root, git).is_none()).map(|git| git.clone().into()).collect();
     repositories.sort();
     repositories
 }

@@ -124,6 +124,11 @@ impl Baseline {
         self.checkouts
             .extend(theirs.filter_map(|one| Some(KnownCheckout { git: here(&one.git)?, ..one.clone() })));
 
+        self.repositories.retain(|git| !other.has_entered(Path::new(git)));
+        let theirs = other.baseline.repositories.iter();
+        self.repositories.extend(theirs.filter_map(|git| here(Path::new(git)).map(PathBuf::into_os_string)));
+        self.repositories.sort();
+
         self.references.retain(|one| !other.has_entered(&one.git));
         let theirs = other.baseline.references.iter();
         self.references

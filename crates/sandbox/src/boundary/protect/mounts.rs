@@ -149,6 +149,12 @@ pub(crate) struct Stamped {
 }
 
 impl Unknown {
+    /// Returns the stamps of all that it is.
+    pub(crate) fn stamps_mut(&mut self) -> impl Iterator<Item = &mut Stamp> {
+        let files = self.files.iter_mut().flatten();
+        files.chain([&mut self.file]).map(|file| &mut file.stamp)
+    }
+
     /// Returns whether it is another file than it was, or was changed; of a directory, whether a file right in it was, or is new.
     pub(crate) fn is_changed_since(&self, before: &Self) -> bool {
         let is_as_it_was = |file: &Stamped, before: &[Stamped]| {

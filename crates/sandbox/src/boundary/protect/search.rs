@@ -137,7 +137,9 @@ pub fn mounts_since(
         if search.is_out_of_time() {
             break;
         }
-        search.repository(&repository.path, repository.git);
+        if repository.git != Git::Bare || search.may_be_bare(&repository.path) {
+            search.repository(&repository.path, repository.git);
+        }
     }
     for tree in &walk.trees {
         search.tree(tree, []);
@@ -582,17 +584,17 @@ impl Search<'_> {
         self.notices.push(ProtectionGap::Unreadable { path: path.into(), errno: errno.raw_os_error() });
     }
 
-    /// Lists the directories by which git takes those that were found for repositories. Without one, git looks further up for another
-    /// repository, and a search that begins then finds nothing to protect.
-    fn signs(&self) -> Vec<PathBuf> {
-        let signs = self.seen_git.iter().flat_map(|git| ["objects", "refs"].map(|sign| git.join(sign)));
+    /// Lists the `refs` of the repositories that were found. All that is in there may be in `packed-refs`, and without the directory git takes
+    /// the repository for none, and acts on one further up.
+    fn references(&self) -> Vec<PathBuf> {
+        let references = self.seen_git.iter().map(|git| git.join("refs"));
         let is_directory =
             |path: &PathBuf| beneath::stat(self.root, path).is_ok_and(|stat| is(FileType::Directory, &stat));
-        signs.filter(is_directory).collect()
+        references.filter(is_directory).collect()
     }
 
     fn finish(self) -> Mounts {
-        let signs = if self.extent == Extent::Bounded { self.signs() } else { Vec::new() };
+        let references = if self.extent == Extent::Bounded { self.references() } else { Vec::new() };
         let mut read_only: Vec<ReadOnly> = Vec::new();
         let mut nested = Vec::new();
         let mut pins = BTreeSet::new();
@@ -646,7 +648,7 @@ impl Search<'_> {
             reach: self.reach,
             notices,
         };
-        mounts.pin(signs.iter().flat_map(|sign| on_the_way(sign).chain([sign.clone()])));
+        mounts.pin(references.iter().flat_map(|path| on_the_way(path).chain([path.clone()])));
         mounts
     }
 }

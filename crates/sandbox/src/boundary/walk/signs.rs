@@ -95,14 +95,14 @@ impl Signs {
         self.is_obeyed && (self.head || self.objects || self.refs || self.common)
     }
 
-    /// Lists what makes a directory a repository. Before a command runs, that is also what only lacks a `HEAD`, and has a configuration: an
-    /// agent may have taken that away for a while.
+    /// Lists what makes a directory a repository. Before a command runs, what has `refs` and a configuration may be one, too: an agent may have
+    /// taken the rest away for a while.
     pub(super) fn repositories(&self, extent: Extent) -> impl Iterator<Item = Git> {
         // So git recognises a bare repository, see `is_git_directory` of its setup.c. It prefers a `.git`, unless that is none,
         // and any `.git` may be gone or spoilt by the time git looks.
-        let has_data = self.objects && self.refs;
-        let lacks_head = extent == Extent::Bounded && has_data && self.config;
-        let is_bare = self.head && (self.common || has_data) || lacks_head;
+        let has_data = self.common || (self.objects && self.refs);
+        let may_be_one = extent == Extent::Bounded && self.refs && self.config;
+        let is_bare = self.head && has_data || may_be_one;
         self.git.into_iter().chain(is_bare.then_some(Git::Bare))
     }
 }

@@ -116,6 +116,8 @@ impl Display {
         match (control.private, control.last) {
             _ if control.is_soft_reset() => _ = self.private.insert(7),
             (None, b'}' | b'~') if control.has_between(b"$") => self.add(Change::StatusLine),
+            // What was pushed may be anything (XTPOPSGR).
+            (None, b'}' | b'q') if control.has_between(b"#") => self.add(Change::Attributes),
             _ if !control.is_plain() => {}
             (Some(b'?'), b'h' | b'l' | b'r') => {
                 for mode in control.numbers().flatten() {
@@ -230,6 +232,8 @@ mod tests {
     fn what_was_changed_is_undone() {
         for (sequences, expected) in [
             (&["\x1b[8m"][..], "\x1b[m"),
+            (&["\x1b[8m", "\x1b[#{", "\x1b[m", "\x1b[#}"], "\x1b[m"),
+            (&["\x1b[8m", "\x1b[#p", "\x1b[m", "\x1b[#q"], "\x1b[m"),
             (&["\x1b[1m", "\x1b[0;8m"], "\x1b[m"),
             (&["\x1b[8m", "\x1b[99999999999m"], "\x1b[m"),
             (&["\x1b[8m", "\u{9b}m"], "\x1b[m"),

@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use policy::classify::MAX_CONTENT;
 use policy::classify::leads_to_protected;
 use policy::classify::repository::{self, MAX_HEAD_LENGTH, MAX_POINTER_LENGTH};
 use policy::protect::table;
@@ -319,18 +320,30 @@ impl Search<'_> {
         })
     }
 
-    /// Returns whether git would take a directory for what is wanted. What cannot be examined might be it, and before a command runs so
-    /// might a repository that only lacks a `HEAD`: an agent may have taken that away for a while.
+    /// Returns whether git would take a directory for what is wanted. What cannot be examined might be it.
     pub(crate) fn is(&self, wanted: PointerTarget, path: &Path) -> bool {
-        let lacks_head = || {
-            let has_config = || is_there(self.root, &path.join("config"));
-            self.extent == Extent::Bounded && has_data(self.root, path) && has_config()
-        };
         match wanted {
-            PointerTarget::Repository => is_repository(self.root, path) || lacks_head(),
-            PointerTarget::Common => has_data(self.root, path),
+            PointerTarget::Repository => is_repository(self.root, path) || self.is_incomplete(path),
+            PointerTarget::Common => has_data(self.root, path) || self.is_incomplete(path),
             PointerTarget::Objects => true,
         }
+    }
+
+    /// Returns whether a directory in which a walk has found the names for it may be a repository without a `.git`.
+    pub(crate) fn may_be_bare(&self, path: &Path) -> bool {
+        let has_data = || has_data(self.root, path) || is_there(self.root, &path.join("commondir"));
+        is_there(self.root, &path.join("HEAD")) && has_data() || self.is_incomplete(path)
+    }
+
+    /// Returns whether a directory is a repository of git's but for its `HEAD` or `objects`, before a command runs: an agent may have taken
+    /// these away for a while. Others have such names, too, and no such configuration.
+    fn is_incomplete(&self, path: &Path) -> bool {
+        let is_of_git = || {
+            let config = beneath::file(self.root, &path.join("config")).ok();
+            let content = config.and_then(|(file, _)| read_up_to(file, MAX_CONTENT as u64));
+            content.is_some_and(|(content, _)| repository::is_configuration(&content))
+        };
+        self.extent == Extent::Bounded && is_there(self.root, &path.join("refs")) && is_of_git()
     }
 
     /// Reads a file that leads elsewhere; `None` where there is none, or a larger one.
@@ -370,12 +383,13 @@ impl Search<'_> {
 /// Returns whether git would take a directory for a repository by what lies right in it. What cannot be examined might
 /// make it one.
 pub(crate) fn is_repository(root: BorrowedFd<'_>, path: &Path) -> bool {
-    lacks(root, path).is_none()
+    has_head(root, path) && (has_data(root, path) || is_there(root, &path.join("commondir")))
 }
 
-/// Returns what a directory lacks to be a repository of git's.
+/// Returns what a directory lacks to be a repository of git's as it is. A `HEAD` that its owner may not read is none to git.
 pub(crate) fn lacks(root: BorrowedFd<'_>, path: &Path) -> Option<&'static str> {
-    if !has_head(root, path) {
+    let is_closed = || matches!(beneath::file(root, &path.join("HEAD")), Err(Errno::ACCESS));
+    if !has_head(root, path) || is_closed() {
         return Some("HEAD");
     }
     let has_data_elsewhere = || is_there(root, &path.join("commondir"));
