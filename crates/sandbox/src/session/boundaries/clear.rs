@@ -114,7 +114,7 @@ pub(crate) fn sweep(
             let later = clear_up_later(&record.id, remembered, runs.owner(), &rules, notice);
             let later = later.unwrap_or_else(|error| {
                 let file = escape::path(&runs.file_of(&record.id));
-                let until = format_args!("later commands try again, until {file} is removed");
+                let until = format!("later commands try again, until {file} is removed");
                 warn(notice, remembered, format_args!("{UNREACHED}: {error}; {until}"));
                 Later::Unreached { unmounted_since: remembered.unmounted_since }
             });
