@@ -25,7 +25,7 @@ use self::origin::{Attribution, Before, Facts, Time, Touched, attribute};
 use crate::boundary::detect::baseline::{Baseline, Entry, Hold, Original};
 use crate::boundary::detect::classified::Classified;
 use crate::boundary::detect::finding::{Finding, FindingOrigin};
-use crate::boundary::protect::mounts::{Cause, Mounts, Nested, ReadOnly, Unknown};
+use crate::boundary::protect::mounts::{Cause, Mounts, Nested, ReadOnly};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -178,29 +178,6 @@ impl Baseline {
     pub fn is_of(&self, root: impl AsFd) -> bool {
         let Some(facts) = Facts::of(root.as_fd()) else { return false };
         facts.file_id == self.root && (self.root_btime.is_none() || self.root_btime == facts.btime)
-    }
-
-    /// Returns which number the file system has now, if an open directory is the boundary that this was taken of. Some file systems get
-    /// another number each time they are mounted: then the inode and the birth of the directory have to be the same.
-    pub(crate) fn device_of(&self, root: impl AsFd) -> Option<u64> {
-        let Facts { file_id: FileId { device, inode }, btime, .. } = Facts::of(root.as_fd())?;
-        let is_same = inode == self.root.inode && btime.is_some() && btime == self.root_btime;
-        (is_same || self.is_of(root)).then_some(device)
-    }
-
-    /// Returns the same of a file system that has this number now.
-    pub(crate) fn on_device(&self, device: u64) -> Self {
-        let mut moved = self.clone();
-        let entries = moved.entries.iter_mut().map(|entry| &mut entry.stamp);
-        let stamps = entries.chain(moved.indexes.iter_mut().map(|index| &mut index.stamp));
-        let unknown = moved.dotted.iter_mut().flat_map(|dotted| &mut dotted.unknown);
-        let stamps = stamps.chain(unknown.flat_map(Unknown::stamps_mut));
-        for file_id in stamps.map(|stamp| &mut stamp.file_id).chain([&mut moved.root]) {
-            if file_id.device == self.root.device {
-                file_id.device = device;
-            }
-        }
-        moved
     }
 
     /// Returns whether an open directory belongs to whom the boundary belonged.
@@ -673,8 +650,8 @@ fn is_unread(reason: &Reason) -> bool {
 /// Returns whether what is watched is the file that it was, with the same content. A file that stays writable may have changed though its
 /// stamp is the same, and of a directory the stamp says nothing of what lies deeper.
 fn is_surely_unchanged(root: BorrowedFd<'_>, entry: &Entry, one: &Watched<'_>, facts: &Facts) -> bool {
-    let may_differ = || facts.is_file() && entry.was_read() && !sees_stores(root);
-    let may_differ = || one.stays_writable() && (!facts.is_no_directory() || may_differ());
+    let is_unseen_store = || facts.is_file() && entry.was_read() && !sees_stores(root);
+    let may_differ = || one.stays_writable() && (!facts.is_no_directory() || is_unseen_store());
     entry.is_unchanged(root, facts) && !may_differ()
 }
 

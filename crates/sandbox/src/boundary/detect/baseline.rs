@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use policy::classify::Reason;
@@ -16,7 +16,7 @@ use super::index::Index;
 use super::origin::{Facts, Time};
 use super::references::KnownReferences;
 use crate::boundary::protect::commits::NamedCommit;
-use crate::boundary::protect::mounts::{Cause, Dotted};
+use crate::boundary::protect::mounts::{Cause, Dotted, Unknown};
 use crate::boundary::protect::reach::Base;
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
@@ -84,6 +84,29 @@ impl Baseline {
     /// Returns the commits that were named in a directory of git's data; `None` where there were none.
     pub fn commits_of(&self, git: &Path) -> Option<Vec<NamedCommit>> {
         self.checkouts.iter().find(|one| one.git == git).map(|one| one.commits.clone())
+    }
+
+    /// Returns which number the file system has now, if an open directory is the boundary that this was taken of. Some file systems get
+    /// another number each time they are mounted: then the inode and the birth of the directory have to be the same.
+    pub(crate) fn device_of(&self, root: impl AsFd) -> Option<u64> {
+        let Facts { file_id: FileId { device, inode }, btime, .. } = Facts::of(root.as_fd())?;
+        let is_same = inode == self.root.inode && btime.is_some() && btime == self.root_btime;
+        (is_same || self.is_of(root)).then_some(device)
+    }
+
+    /// Returns the same of a file system that has this number now.
+    pub(crate) fn on_device(&self, device: u64) -> Self {
+        let mut moved = self.clone();
+        let entries = moved.entries.iter_mut().map(|entry| &mut entry.stamp);
+        let stamps = entries.chain(moved.indexes.iter_mut().map(|index| &mut index.stamp));
+        let unknown = moved.dotted.iter_mut().flat_map(|dotted| &mut dotted.unknown);
+        let stamps = stamps.chain(unknown.flat_map(Unknown::stamps_mut));
+        for file_id in stamps.map(|stamp| &mut stamp.file_id).chain([&mut moved.root]) {
+            if file_id.device == self.root.device {
+                file_id.device = device;
+            }
+        }
+        moved
     }
 
     /// Returns the first link in the directory that is not the one any more that it was. What git itself may change is none.

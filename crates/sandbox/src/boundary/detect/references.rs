@@ -66,8 +66,10 @@ impl Data {
         let common = if is_there("commondir") {
             let common = git.parent().filter(|above| above.ends_with("worktrees"))?.parent()?;
             Some((common.to_path_buf(), beneath::directory(root, common).ok()?))
+        } else if is_there("objects") {
+            None
         } else {
-            is_there("objects").then_some(None)?
+            return None;
         };
         let store = Store::of(common.as_ref().map_or(&own, |(_, common)| common));
         Some(Self { own, common, store })
