@@ -1,5 +1,8 @@
 //! Repositories that an agent would have git take for none: git goes on to the directories above then.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use crate::machine::{Caller, callers};
 use crate::place::Place;
 
@@ -99,8 +102,49 @@ fn what_has_the_names_of_a_repository_and_is_none_is_left_alone() {
             &place,
             "mkdir -p os/refs os/objects os/tmp; printf '[core]\\nrepo_version=1\\nmode=bare\\n' > os/config",
         );
-        let script = "echo x > os/tmp/x; mv os/tmp os/objects/y";
-        let output = place.inside(&NO_FLAGS, &["sh", "-ec", script]).output().unwrap();
+        // Not mv(1), which copies where it cannot rename.
+        let script = "import os; os.rename('os/tmp', 'os/objects/y'); os.rename('os/refs', 'os/away'); \
+                      open('os/config', 'a').close()";
+        let output = place.inside(&NO_FLAGS, &["python3", "-c", script]).output().unwrap();
         assert!(output.status.success(), "by {caller:?}: {output:?}");
+    }
+}
+
+/// As git-lfs does it, which writes objects in its own directory first.
+#[test]
+fn objects_are_renamed_into_their_place_from_elsewhere_in_the_repository() {
+    for caller in callers("objects from elsewhere") {
+        let place = Place::new(caller);
+        outside(&place, THERE);
+        let script = "import os; os.makedirs('.git/lfs/tmp'); open('.git/lfs/tmp/x', 'w').close(); \
+                      os.makedirs('.git/objects/00', exist_ok=True); os.rename('.git/lfs/tmp/x', '.git/objects/00/' + '1' * 38)";
+        let output = place.inside(&NO_FLAGS, &["python3", "-c", script]).output().unwrap();
+        assert!(output.status.success(), "by {caller:?}: {output:?}");
+    }
+}
+
+/// What the next command says of a run that could say nothing itself.
+#[test]
+fn what_a_killed_run_did_to_a_repository_is_named() {
+    for caller in callers("repositories of killed runs") {
+        let place = Place::new(caller);
+        outside(&place, &format!("{THERE}\ngit update-ref refs/remotes/origin/main HEAD"));
+        let script =
+            "git update-ref refs/tags/origin/main HEAD; rm inner/.git/HEAD; echo ready; exec sleep 1000";
+        let mut client =
+            place.inside(&NO_FLAGS, &["sh", "-ec", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(client.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n", "by {caller:?}");
+        client.kill().unwrap();
+        client.wait().unwrap();
+        let output = place.inside(&NO_FLAGS, &["true"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        for named in [
+            "inner/.git: git takes it for no repository any more",
+            "takes the new tag `origin/main` in the place of",
+        ] {
+            assert_eq!(said.matches(named).count(), 1, "{named} by {caller:?}: {said}");
+        }
     }
 }

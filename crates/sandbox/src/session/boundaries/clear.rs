@@ -248,8 +248,8 @@ fn still_unmounted(remembered: &Remembered, now: SystemTime, notice: &mut dyn Fn
             notice,
             remembered,
             format_args!(
-                "{UNREACHED}, because the file system with this directory is not mounted: the next command after it is \
-                 mounted again does it, within {days} days"
+                "{UNREACHED}, because the file system with this directory is not mounted, or has another number and no time of \
+                 birth: the next command after it is there again does it, within {days} days"
             ),
         );
         return Some(now.as_secs());
