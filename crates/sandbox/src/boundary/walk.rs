@@ -28,6 +28,7 @@ pub use self::found::{
     Beyond, Extent, Git, Names, Privileged, Repository, SocketFile, UnreadDirectory, Unseen, Walk,
 };
 pub use self::known::Known;
+pub(crate) use self::signs::is_data_of_another_system;
 
 mod found;
 mod known;

@@ -78,6 +78,16 @@ fn what_the_commit_at_head_would_write_to_a_protected_path_is_reported() {
 }
 
 #[test]
+fn a_repository_that_only_the_commit_at_head_has_is_reported() {
+    for path in ["deep/er/and/deeper/t/HEAD", "sub/.hg/hgrc", "sub/.sl/config"] {
+        let boundary = with_hooks(&[]);
+        let baseline = boundary.baseline();
+        commits(&boundary, path, MOVES_HEAD);
+        assert_eq!(unindexed(&boundary, &baseline), protected(".git/HEAD", path));
+    }
+}
+
+#[test]
 fn files_of_a_commit_beneath_links_of_the_work_tree_are_reported() {
     let with_link = || {
         let boundary = with_hooks(&[]);

@@ -442,6 +442,67 @@ fn what_an_index_would_write_into_its_own_repository_is_reported() {
     assert_eq!(staged(&boundary, &baseline), [(1, "data/hooks/post-checkout".to_owned())]);
 }
 
+/// A repository whose configuration names a program that git runs in it.
+const EMBEDDED: &str = "mkdir -p t/objects/info t/refs/heads; echo ref: refs/heads/main >t/HEAD; touch t/objects/info/keep t/refs/heads/keep; \
+     printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = ../sub\\n\\tfsmonitor = \"touch obeyed; false\"\\n' >t/config; git add t";
+
+#[test]
+fn a_repository_that_only_an_index_has_is_reported() {
+    let prepared = || {
+        let (boundary, _) = committed();
+        boundary.write("sub/file", "1");
+        boundary
+    };
+    let boundary = prepared();
+    assert!(sh(&boundary, ".", &format!("{EMBEDDED}; rm -r t; git checkout -- .; cd t; git status")));
+    assert!(boundary.host.join("sub/obeyed").exists(), "the control: git makes it, and obeys it");
+
+    for (gone, files, example) in [
+        ("t", 1, "t/HEAD"),
+        ("t/HEAD t/config", 1, "t/HEAD"),
+        ("t/objects t/config", 1, "t/objects/info/keep"),
+        ("t/refs t/config", 1, "t/refs/heads/keep"),
+        ("t/refs t/objects t/config", 2, "t/objects/info/keep"),
+    ] {
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        assert!(sh(&boundary, ".", &format!("{EMBEDDED}; rm -r {gone}")), "{gone}");
+        assert_eq!(staged(&boundary, &baseline), [(files, example.to_owned())], "{gone}");
+    }
+    // Git only asks whether it may execute the two directories, and a submodule is one that is empty.
+    for (path, mode) in
+        [("t/commondir", "100644"), ("t/HEAD", "120000"), ("s/objects", "100755"), ("s/refs", "160000")]
+    {
+        let boundary = prepared();
+        boundary.write("s/HEAD", "ref: refs/heads/main\n");
+        let baseline = boundary.baseline();
+        let script = format!("git update-index --add --cacheinfo {mode},$(git rev-parse HEAD:file),{path}");
+        assert!(sh(&boundary, ".", &script), "{script}");
+        assert_eq!(staged(&boundary, &baseline), [(1, path.to_owned())]);
+    }
+    let boundary = prepared();
+    let baseline = boundary.baseline();
+    stage(&boundary, "t/objects/x");
+    stage(&boundary, "t/refs/heads/x");
+    stage(&boundary, "t/HEAD.md");
+    assert_eq!(staged(&boundary, &baseline), [], "without a HEAD it is no repository");
+}
+
+#[test]
+fn a_repository_of_another_system_that_only_an_index_has_is_reported() {
+    for path in ["sub/.hg/hgrc", "sub/.jj/repo/config.toml", "a/b/c/d/.sl/config"] {
+        let (boundary, _) = committed();
+        let baseline = boundary.baseline();
+        stage(&boundary, path);
+        assert_eq!(staged(&boundary, &baseline), [(1, path.to_owned())]);
+    }
+    let (boundary, _) = committed();
+    let baseline = boundary.baseline();
+    stage(&boundary, "sub/.hgtags");
+    stage(&boundary, "sub/.hg/store/data/x.i");
+    assert_eq!(staged(&boundary, &baseline), [], "nobody obeys these");
+}
+
 #[test]
 fn a_repository_that_is_committed_in_another_one_is_no_news() {
     let (boundary, _) = committed();

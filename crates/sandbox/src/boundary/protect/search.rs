@@ -50,6 +50,7 @@ pub(crate) mod progress;
 mod resolve;
 mod rules;
 mod staged;
+mod unmade;
 
 /// How often one directory of git's data leads to another one before the rest is put off: each takes a part of the stack.
 const MAX_LEVELS: u32 = 8;

@@ -78,8 +78,7 @@ impl Signs {
                 self.is_obeyed |= kind != FileType::Directory;
             }
             b"hooks" => self.is_obeyed |= kind == FileType::Directory,
-            b".hg" | b".jj" | b".sl" | b".bzr" | b".pijul" | b"_darcs" => self.is_tree = true,
-            _ => {}
+            other => self.is_tree |= is_data_of_another_system(other),
         }
     }
 
@@ -105,6 +104,11 @@ impl Signs {
         let is_bare = self.head && has_data || may_be_one;
         self.git.into_iter().chain(is_bare.then_some(Git::Bare))
     }
+}
+
+/// Returns whether a directory of this name holds the data of another system than git, in a work tree of that.
+pub(crate) fn is_data_of_another_system(name: &[u8]) -> bool {
+    matches!(name, b".hg" | b".jj" | b".sl" | b".bzr" | b".pijul" | b"_darcs")
 }
 
 /// Returns the name by which git looks for an entry, where the file system takes both for the same: in upper or lower

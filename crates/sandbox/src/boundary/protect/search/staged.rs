@@ -18,6 +18,7 @@ use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::outside::object_format_outside;
 use crate::boundary::protect::search::outward::ListedPaths;
 use crate::boundary::protect::search::progress::{Leads, OnHost, PointerTarget, Search, is, read_up_to};
+use crate::boundary::protect::search::unmade::UnmadeRepositories;
 use crate::host::beneath;
 
 /// How many directories of a work tree are open at a time. What is deeper is resolved from the top.
@@ -126,6 +127,7 @@ pub(super) struct Writes<'s> {
     led: Vec<&'s Path>,
     directories: Directories<'s>,
     nested: NestedBases<'s>,
+    unmade: UnmadeRepositories<'s>,
     /// An index is sorted: what begins with the same name comes together.
     last: (OsString, Vec<PathBuf>),
     /// Paths behind links, and what they lead to in the boundary.
@@ -145,6 +147,7 @@ impl<'s> Writes<'s> {
             led: led.collect(),
             directories: Directories::of(search, tree),
             nested: NestedBases::within(search, tree),
+            unmade: UnmadeRepositories::within(search, tree),
             last: Default::default(),
             behind: BTreeMap::new(),
         }
@@ -173,12 +176,14 @@ impl<'s> Writes<'s> {
             candidates.extend(led.map(|led| led.to_path_buf()));
             first.clone_into(name);
         }
-        candidates.iter().any(|listed| would_write(listed, path, kind)) || self.nested.would_write(path, kind)
+        candidates.iter().any(|listed| would_write(listed, path, kind))
+            || self.nested.would_write(path, kind)
+            || self.unmade.would_write(path, kind)
     }
 }
 
 /// Returns whether git writes something at a path of the list, or below it, where it writes an entry of an index.
-fn would_write(listed: &Path, path: &Path, kind: StagedKind) -> bool {
+pub(super) fn would_write(listed: &Path, path: &Path, kind: StagedKind) -> bool {
     let is_whole = matches!(kind, StagedKind::Submodule | StagedKind::Directory);
     let is_above = is_whole && listed.starts_with(path);
     is_above
