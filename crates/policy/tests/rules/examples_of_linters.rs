@@ -533,6 +533,12 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "[default]\nbase_url = https://evil.example\n",
         "[default]\nentity = a\nproject = b\nmode = offline\n",
     ),
+    (
+        ".wandb/settings",
+        ".wandb/settings",
+        "[default]\nbase_url = https://evil.example\n",
+        "[default]\nentity = a\n",
+    ),
     (".ansible/roles", ".ansible/roles/a/filter_plugins/evil.py", "evil", ""),
     (
         "ansible-navigator.json",

@@ -219,7 +219,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".sentryclirc"], "sentry-cli", "sends its token to the server that it names",
         "Sentry CLI, \"Configuration and Authentication\"",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::SENTRY))]),
-    read_only(&["wandb/settings"], "wandb", "sends its key and what is recorded to the server that it names",
+    read_only(&[".wandb/settings", "wandb/settings"], "wandb", "sends its key and what is recorded to the server that it names",
         "Weights & Biases, \"Settings\"",
         &[("", ContentRule::Settings(FileFormat::Ini, harmless::tools::WANDB))]),
 ];
