@@ -52,7 +52,7 @@ mod within;
 mod words;
 mod yaml;
 
-pub use attributes::lines_about_filter;
+pub use attributes::{converting_lines, lines_about_filter};
 pub use git::{
     BesideKind, IdentityEntry, Reference, beyond_prefix, does_without_work_tree, has_sparse_checkout,
     identity, is_configuration, names_relative, references, submodules,

@@ -28,6 +28,26 @@ pub(super) fn essence(content: &[u8]) -> Vec<u8> {
     named(content).flat_map(|(line, _)| [line, b"\n"].concat()).collect()
 }
 
+/// Values of `diff` and `merge` that are git's own, see gitattributes(5).
+const OF_GIT: [&[u8]; 30] = [
+    b"diff=ada", b"diff=bash", b"diff=bibtex", b"diff=cpp", b"diff=csharp", b"diff=css", b"diff=dts",
+    b"diff=elixir", b"diff=fortran", b"diff=fountain", b"diff=golang", b"diff=html", b"diff=ini",
+    b"diff=java", b"diff=kotlin", b"diff=markdown", b"diff=matlab", b"diff=objc", b"diff=pascal",
+    b"diff=perl", b"diff=php", b"diff=python", b"diff=r", b"diff=ruby", b"diff=rust", b"diff=scheme",
+    b"diff=tex", b"merge=binary", b"merge=text", b"merge=union",
+];
+
+/// Lists the lines of attributes by which git writes another content than it has recorded, or runs a driver: those with an encoding, those that
+/// name a driver, or may, as macros do.
+pub fn converting_lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let converts = |attribute: &[u8]| {
+        attribute.starts_with(b"working-tree-encoding=")
+            || !is_plain(attribute) && !OF_GIT.contains(&attribute)
+    };
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+    lines_with(content, converts).map(|(line, _)| line)
+}
+
 /// Lists the lines of attributes that may say which filter git runs on a file, or that it runs none. The path is seen from the directory
 /// that the attributes are of. A pattern that is more than `*` and `?` counts for every file, and so does the definition of a macro.
 ///
@@ -102,17 +122,21 @@ fn matches_wildly(pattern: &[u8], text: &[u8]) -> bool {
 
 /// Lists the attributes that name a driver, or may, with their lines.
 fn named(content: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    lines_with(content, |attribute| !is_plain(attribute))
+}
+
+/// Lists the lines with such an attribute, and the first one in each.
+fn lines_with(content: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
     let lines = content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    lines.filter_map(|line| {
+    lines.filter_map(move |line| {
         let rest = match line {
             [] | [b'#', ..] => return None,
             // A pattern with blanks. Without its end it is a word as any other.
             [b'"', quoted @ ..] if end_of_quotes(quoted).is_some() => &quoted[end_of_quotes(quoted)?..],
             _ => &line[line.iter().position(u8::is_ascii_whitespace)?..],
         };
-        let attributes = rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-        let mut naming = attributes.filter(|attribute| !is_plain(attribute));
-        naming.next().map(|attribute| (line, attribute))
+        let mut attributes = rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        attributes.find(|attribute| is_wanted(attribute)).map(|attribute| (line, attribute))
     })
 }
 
@@ -173,6 +197,28 @@ mod tests {
             "*.png filter=lfs diff=lfs merge=lfs -text",
         ] {
             assert_eq!(is_about(line), 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_that_convert_files_are_found() {
+        let count = |line: &str| converting_lines(line.as_bytes()).count();
+        for line in [
+            "*.rc working-tree-encoding=UTF-16LE-BOM eol=CRLF",
+            ".env\tworking-tree-encoding=ASCII//TRANSLIT",
+            "* filter=lfs -text",
+            "*.x diff=lockb",
+            "[attr]own working-tree-encoding=UTF-16",
+            "*.x own",
+            "\u{feff}* working-tree-encoding=UTF-16BE",
+        ] {
+            assert_eq!(count(line), 1, "{line}");
+        }
+        for line in [
+            "", "# * filter=x", "* text=auto eol=crlf", "*.rs diff=rust", "*.md merge=union -filter",
+            "*.bin binary", "*.x -working-tree-encoding ident",
+        ] {
+            assert_eq!(count(line), 0, "{line}");
         }
     }
 

@@ -97,6 +97,15 @@ pub enum Reason {
     AttributesGone { lines: usize, example: String },
     /// Lines that are gone of what every work tree of a repository leaves out.
     ExcludesGone { lines: usize, example: String },
+    /// Attributes by which git newly writes another content than it has recorded, or runs a driver.
+    ConvertsFiles {
+        /// Where they are in the work tree.
+        attributes: String,
+        lines: usize,
+        example: String,
+    },
+    /// Attributes that git has recorded, without lines that convert files and that are in the file of the work tree.
+    ConvertsNoMore { attributes: String, lines: usize, example: String },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
     HidesByLines { lines: usize, example: String },
     /// A configuration of git with settings that are new, gone, or have another value.
@@ -219,6 +228,8 @@ impl Reason {
                 return;
             }
             Self::Ambiguous { reference: text, instead_of: other, .. }
+            | Self::ConvertsFiles { attributes: text, example: other, .. }
+            | Self::ConvertsNoMore { attributes: text, example: other, .. }
             | Self::LeadsToReference { name: text, target: other }
             | Self::NamesPath { program: text, example: other }
             | Self::ChecksOutTwice { branch: text, tree: other } => {
@@ -294,7 +305,7 @@ impl fmt::Display for Reason {
             ),
             Self::CommitsHidden { files, example } => write!(
                 f,
-                "the commit that it leads to has {files} paths that are hidden inside and that the index does not have, such as {example}: \
+                "the commit that it leads to has {files} paths that are hidden inside and that the index does not have so, such as {example}: \
                  `git stash` and `git commit .` record what they hold, where the next command inside reads it, and `git reset --hard` overwrites \
                  them; `git commit` of the index alone takes them out"
             ),
@@ -370,6 +381,16 @@ impl fmt::Display for Reason {
             Self::ExcludesGone { lines, example } => write!(
                 f,
                 "{lines} lines are gone from it, such as `{example}`: `git add` records what they left out, and `git clean` removes it"
+            ),
+            Self::ConvertsFiles { attributes, lines, example } => write!(
+                f,
+                "`{attributes}` has git write files otherwise than it records them, or run a driver on them, by lines that were not there ({lines}), such as \
+                 `{example}`: a checkout may write what nobody has seen"
+            ),
+            Self::ConvertsNoMore { attributes, lines, example } => write!(
+                f,
+                "it has `{attributes}` without lines that are in the work tree ({lines}), such as `{example}`: once `git stash` or `git checkout -- .` has written it, \
+                 `git commit` records files as they are, if the line named a filter that encrypts"
             ),
             Self::NoRepository { lacks } => write!(
                 f,

@@ -292,6 +292,7 @@ impl Baseline {
         findings.extend(nested);
         findings.extend(self.new_annex_programs(root, mounts));
         findings.extend(checkouts::checked_out_twice(&self.checkouts, mounts));
+        findings.extend(checkouts::converted(mounts));
         // `git worktree add` of the user's leads out of the boundary.
         let is_owners =
             |gitdir: &Path| gitdir.parent().is_some_and(|git| self.is_owners_work_tree(git, mounts));

@@ -10,6 +10,7 @@ mod git;
 mod git_ambiguous;
 mod git_annex;
 mod git_applied;
+mod git_attributes;
 mod git_commits;
 mod git_data;
 mod git_elsewhere;

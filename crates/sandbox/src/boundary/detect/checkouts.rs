@@ -1,6 +1,5 @@
 //! Commits to which git brings work trees: what those have that were not named at the start.
 
-use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::{Finding, FindingOrigin};
 use super::index::{Index, Start, added_numbers, all_of};
 use crate::boundary::protect::commits::{ChangedFile, HEAD, Indexed, NamedCommit};
-use crate::boundary::protect::mounts::{Checkout, Mounts, UnindexedFiles};
+use crate::boundary::protect::mounts::{ChangedAttributes, Checkout, LinesChange, Mounts, UnindexedFiles};
 use crate::boundary::protect::path_list::Staged;
 use crate::host::beneath;
 
@@ -43,6 +42,22 @@ pub(super) fn checked_out_twice(known: &[KnownCheckout], mounts: &Mounts) -> Vec
         Some(Finding { path, reason, origin, quarantined: None, restored: false })
     });
     found.collect()
+}
+
+/// Lists the attributes by which git converts files otherwise, or may run another driver on them.
+pub(super) fn converted(mounts: &Mounts) -> impl Iterator<Item = Finding> {
+    let attributes = mounts.checkouts.iter().flat_map(|checkout| &checkout.attributes);
+    attributes.filter_map(|ChangedAttributes { by, path, change, lines }| {
+        let (attributes, example) = (path.to_string_lossy().into_owned(), lines.first()?.clone());
+        let lines = lines.len();
+        let mut reason = match change {
+            LinesChange::Added => Reason::ConvertsFiles { attributes, lines, example },
+            LinesChange::Gone => Reason::ConvertsNoMore { attributes, lines, example },
+        };
+        reason.shorten();
+        let (path, origin) = (by.clone(), FindingOrigin::Earlier);
+        Some(Finding { path, reason, origin, quarantined: None, restored: false })
+    })
 }
 
 /// Remembers the commits that are named in a boundary.
@@ -121,7 +136,7 @@ fn added_in_one(
     reasons.into_iter().flatten().collect()
 }
 
-/// Says what a commit has for hidden paths that the index did not list at the start.
+/// Says what a commit has for hidden paths that the index had not so at the start.
 fn hidden(
     root: BorrowedFd<'_>,
     before: Option<&Index>,
@@ -129,9 +144,7 @@ fn hidden(
     is_since: impl Fn(&Path) -> bool,
 ) -> Option<Reason> {
     let known = before.map_or(&[][..], Index::staged_hidden);
-    let tracked: BTreeSet<&str> = known.iter().map(|(path, _)| path.as_str()).collect();
-    let is_new = |file: &&ChangedFile| !tracked.contains(&*file.path.to_string_lossy());
-    let files = staged(unindexed, unindexed.hidden.iter().filter(is_new));
+    let files = staged(unindexed, unindexed.hidden.iter());
     let (files, example) = added_numbers(root, known, &files, |path| !is_since(path))?;
     Some(Reason::CommitsHidden { files, example })
 }

@@ -54,6 +54,8 @@ impl Finding {
                 | Reason::CommitsHidden { .. }
                 | Reason::CommitsLinks { .. }
                 | Reason::CommitsProtected { .. }
+                | Reason::ConvertsFiles { .. }
+                | Reason::ConvertsNoMore { .. }
                 | Reason::ExcludesGone { .. }
                 | Reason::FiltersHidden { .. }
                 | Reason::HidesByLines { .. }

@@ -118,16 +118,40 @@ pub(crate) fn difference(objects: &mut Objects, before: Option<&str>, now: &str)
 
 /// Lists what a commit has in a directory: nothing, if it has none at this path.
 pub(crate) fn files_in(objects: &mut Objects, commit: &str, directory: &Path) -> Difference {
-    let Some(mut tree) = tree_of(objects, commit) else { return Difference::default() };
-    for name in directory {
-        let Some(entries) = entries(objects, &tree) else { return Difference::default() };
-        let mut of_name = entries.into_iter().filter(|(entry, _)| entry == name.as_bytes());
-        match of_name.find_map(|(_, (kind, id))| (kind == TreeEntryKind::Directory).then_some(id)) {
-            Some(inner) => tree = inner,
-            None => return Difference { is_whole: true, ..Difference::default() },
+    match entry_at(objects, commit, directory, TreeEntryKind::Directory) {
+        Err(UnreadTree) => Difference::default(),
+        Ok(Some(tree)) => compared(objects, directory.into(), None, tree),
+        Ok(None) => Difference { is_whole: true, ..Difference::default() },
+    }
+}
+
+/// Returns the file that a commit has at a path.
+pub(crate) fn file_at(objects: &mut Objects, commit: &str, path: &Path) -> Option<ObjectId> {
+    entry_at(objects, commit, path, TreeEntryKind::File).ok().flatten()
+}
+
+/// A tree, or the commit that it is of, could not be read.
+struct UnreadTree;
+
+/// Returns what a commit has at a path, if it is of this kind. Of two entries of one name, git writes both.
+fn entry_at(
+    objects: &mut Objects,
+    commit: &str,
+    path: &Path,
+    kind: TreeEntryKind,
+) -> Result<Option<ObjectId>, UnreadTree> {
+    let mut found = tree_of(objects, commit).ok_or(UnreadTree)?;
+    let mut names = path.iter().peekable();
+    while let Some(name) = names.next() {
+        let wanted = if names.peek().is_none() { kind } else { TreeEntryKind::Directory };
+        let mut entries = entries(objects, &found).ok_or(UnreadTree)?.into_iter();
+        let entry = entries.find(|(entry, (kind, _))| entry == name.as_bytes() && *kind == wanted);
+        match entry {
+            Some((_, (_, id))) => found = id,
+            None => return Ok(None),
         }
     }
-    compared(objects, directory.into(), None, tree)
+    Ok(Some(found))
 }
 
 fn tree_of(objects: &mut Objects, commit: &str) -> Option<ObjectId> {

@@ -98,6 +98,27 @@ pub struct Checkout {
     pub(crate) commits: Vec<NamedCommit>,
     /// What those that were not named at the start have, and the index has not.
     pub(crate) unindexed: Vec<UnindexedFiles>,
+    pub(crate) attributes: Vec<ChangedAttributes>,
+}
+
+/// Attributes with other lines about how git converts files, or which driver it runs, than there were at the start.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ChangedAttributes {
+    /// The file of the work tree, or the one of git's data by which git has them.
+    pub(crate) by: PathBuf,
+    /// Where they are, or would be, in the work tree.
+    pub(crate) path: PathBuf,
+    pub(crate) change: LinesChange,
+    pub(crate) lines: Vec<String>,
+}
+
+/// What has become of lines.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LinesChange {
+    /// They are new.
+    Added,
+    /// They were there, and are in the work tree, and git has recorded the file without them.
+    Gone,
 }
 
 /// What a commit has that the index of a work tree has not so.

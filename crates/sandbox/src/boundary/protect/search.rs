@@ -32,6 +32,7 @@ use crate::host::deadline::Deadline;
 use crate::host::mounted::Mounted;
 
 mod annex;
+mod attributes;
 mod beyond;
 mod checkouts;
 mod configured;

@@ -8,7 +8,7 @@ use policy::classify::index::{self, ObjectFormat, StagedKind};
 use policy::classify::repository::{self, MAX_POINTER_LENGTH};
 
 use crate::boundary::protect::commits::{self, ChangedFile, Difference, HEAD, Indexed, NamedCommit};
-use crate::boundary::protect::mounts::{Checkout, UnindexedFiles};
+use crate::boundary::protect::mounts::{ChangedAttributes, Checkout, UnindexedFiles};
 use crate::boundary::protect::objects::Objects;
 use crate::boundary::protect::path_list::{MAX_SIZE, data_outside};
 use crate::boundary::protect::references::{self, References};
@@ -29,14 +29,14 @@ pub struct Start<'a> {
 }
 
 /// A directory of git's data.
-struct Data {
+pub(super) struct Data {
     /// Relative to the boundary; absolute, where it lies out of that.
-    git: PathBuf,
-    own: OwnedFd,
+    pub(super) git: PathBuf,
+    pub(super) own: OwnedFd,
     /// What it shares with others: itself, where it shares nothing. It lies here on the host.
-    common: OwnedFd,
-    host: PathBuf,
-    trees: Vec<PathBuf>,
+    pub(super) common: OwnedFd,
+    pub(super) host: PathBuf,
+    pub(super) trees: Vec<PathBuf>,
 }
 
 impl Data {
@@ -76,12 +76,15 @@ impl Search<'_> {
                 self.unindexed(&data, references.format(), &commits, &known, &links, &listed)
             });
             let unindexed = unindexed.unwrap_or_default();
-            if !commits.is_empty() || !unindexed.is_empty() {
+            let attributes =
+                start.map(|start| self.attributes(&data, references.format(), &unindexed, start));
+            let attributes = attributes.unwrap_or_default();
+            if !commits.is_empty() || !unindexed.is_empty() || !attributes.is_empty() {
                 // Of a bare one, what is around it is no work tree, and only the linked ones have a branch checked out.
                 let is_bare = references::is_bare(&data.common) && data.host == self.host.join(&data.git);
                 let tree = data.trees.first().filter(|_| !is_bare).map(|tree| self.host.join(tree));
                 let (git, common, branch) = (data.git, data.host, references.branch());
-                checkouts.push(Checkout { git, common, tree, branch, commits, unindexed });
+                checkouts.push(Checkout { git, common, tree, branch, commits, unindexed, attributes });
             }
         }
         checkouts
@@ -105,6 +108,22 @@ impl Search<'_> {
     fn main_tree(&self, git: &Path) -> PathBuf {
         let data: PathBuf = self.host.join(git).components().collect();
         if data.ends_with(".git") { data.parent().unwrap_or(&data).to_path_buf() } else { data }
+    }
+
+    /// Lists the attributes that convert files otherwise in the work trees of a directory of git's data: none of a new repository, whose all is its own.
+    fn attributes(
+        &self,
+        data: &Data,
+        format: ObjectFormat,
+        unindexed: &[UnindexedFiles],
+        start: &Start<'_>,
+    ) -> Vec<ChangedAttributes> {
+        // A linked work tree that is new begins at a commit of its repository.
+        let known = (start.commits)(&data.git).or_else(|| (start.commits)(&self.common(&data.git)?));
+        let Some(known) = known else { return Vec::new() };
+        let head = known.iter().find(|known| known.by == Path::new(HEAD));
+        let head = head.and_then(|head| head.commit.as_deref());
+        self.changed_attributes(data, format, head, unindexed, start)
     }
 
     fn unindexed(

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::protect::table::NamePattern;
+use policy::classify::index::StagedKind;
+use policy::protect::table::{self, NamePattern};
 use policy::text::fold;
 use rustix::fs::RawDir;
 use rustix::io::Errno;
@@ -219,4 +220,15 @@ fn with_names_below(
 /// Parses the pattern that a path is, if its names lie in a directory below.
 pub(super) fn pattern_below(path: &Path) -> Option<NamePattern<'_>> {
     path.to_str().and_then(NamePattern::of).filter(|pattern| pattern.directory != Path::new(""))
+}
+
+/// Returns whether git writes something at a path of the list, or below it, where it writes an entry of an index.
+pub(super) fn would_write(listed: &Path, path: &Path, kind: StagedKind) -> bool {
+    let is_whole = matches!(kind, StagedKind::Submodule | StagedKind::Directory);
+    let is_above = is_whole && listed.starts_with(path);
+    is_above
+        || match listed.to_str() {
+            Some(text) => table::covers(text, path),
+            None => path.starts_with(listed),
+        }
 }

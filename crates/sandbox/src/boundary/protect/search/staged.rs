@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::index::{ObjectFormat, StagedKind};
 use policy::classify::repository::{self, MAX_POINTER_LENGTH};
-use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::boundary::protect::path_list::{LinkOut, PathList, data_outside};
 use crate::boundary::protect::reach::Base;
+use crate::boundary::protect::search::listed::would_write;
 use crate::boundary::protect::search::outside::object_format_outside;
 use crate::boundary::protect::search::outward::ListedPaths;
 use crate::boundary::protect::search::progress::{Leads, OnHost, PointerTarget, Search, is, read_up_to};
@@ -180,17 +180,6 @@ impl<'s> Writes<'s> {
             || self.nested.would_write(path, kind)
             || self.unmade.would_write(path, kind)
     }
-}
-
-/// Returns whether git writes something at a path of the list, or below it, where it writes an entry of an index.
-pub(super) fn would_write(listed: &Path, path: &Path, kind: StagedKind) -> bool {
-    let is_whole = matches!(kind, StagedKind::Submodule | StagedKind::Directory);
-    let is_above = is_whole && listed.starts_with(path);
-    is_above
-        || match listed.to_str() {
-            Some(text) => table::covers(text, path),
-            None => path.starts_with(listed),
-        }
 }
 
 /// The repositories within a work tree: what programs obey in them, git writes as well where an index lists it.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use policy::classify::index::StagedKind;
 use rustix::fs::{FileType, Stat};
 
+use crate::boundary::protect::search::listed::would_write;
 use crate::boundary::protect::search::progress::{Search, is};
-use crate::boundary::protect::search::staged::would_write;
 use crate::boundary::walk::is_data_of_another_system;
 use crate::host::beneath;
 

@@ -1,0 +1,169 @@
+//! Attributes of git by which it newly writes files otherwise than it records them, or runs a driver on them.
+//!
+//! Git takes attributes from the index when it checks files out, and from the work tree where that has none, so both count, and so do those of
+//! the commit at `HEAD`, which `git stash` puts into the index.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use policy::classify::index::{self, ObjectFormat};
+use policy::classify::objects::{ObjectId, ObjectKind};
+use policy::classify::{MAX_CONTENT, converting_lines};
+
+use crate::boundary::protect::commits;
+use crate::boundary::protect::mounts::{ChangedAttributes, LinesChange, UnindexedFiles};
+use crate::boundary::protect::objects::Objects;
+use crate::boundary::protect::path_list::{ATTRIBUTES, MAX_SIZE};
+use crate::boundary::protect::references;
+use crate::boundary::protect::search::checkouts::{Data, Start, resolved};
+use crate::boundary::protect::search::progress::{Search, read_up_to};
+use crate::host::beneath;
+
+/// What stands for lines that were not read: attributes are too long, or an object that cannot be read.
+const UNREAD: &str = "(what cannot be read)";
+
+impl Search<'_> {
+    /// Lists the attributes of the work trees of one directory of git's data with lines that convert files, or may name a driver, and that were
+    /// neither in the commit which was checked out at the start, `head`, nor in a file that nobody has touched since. And those without such
+    /// lines which git has recorded in the place of a file that has them.
+    pub(super) fn changed_attributes(
+        &self,
+        data: &Data,
+        format: ObjectFormat,
+        head: Option<&str>,
+        unindexed: &[UnindexedFiles],
+        start: &Start<'_>,
+    ) -> Vec<ChangedAttributes> {
+        let listed = ListedAttributes::of(data, format);
+        let mut read =
+            Reader { objects: Objects::open(&data.common, &data.host, format, &resolved, self.until) };
+        let mut found = Vec::new();
+        for tree in &data.trees {
+            let in_commits = in_commits(data, unindexed.iter().filter(|unindexed| unindexed.tree == *tree));
+            let in_directories = listed.directories.iter().map(|directory| directory.join(ATTRIBUTES));
+            let elsewhere = listed.files.keys().chain(in_commits.keys()).cloned();
+            for path in in_directories.chain(elsewhere).collect::<BTreeSet<_>>() {
+                if self.until.is_over() {
+                    break;
+                }
+                let place = tree.join(&path);
+                let in_tree = self.lines_in(&place);
+                let is_old = in_tree.is_some() && !(start.is_since)(&place);
+                let in_index =
+                    listed.files.get(&path).map(|number| (data.git.join("index"), Some(number.as_str())));
+                let recorded = in_index.into_iter().chain(in_commits.get(&path).cloned());
+                let recorded: Vec<_> = recorded
+                    .map(|(by, number)| (by, number.map(|number| read.lines(number)).unwrap_or_default()))
+                    .collect();
+                let in_tree = in_tree.unwrap_or_default();
+                let mut known = if is_old { in_tree.clone() } else { BTreeSet::new() };
+                let is_same = |lines: &BTreeSet<String>| *lines == known;
+                if recorded.iter().all(|(_, lines)| is_same(lines)) && is_same(&in_tree) {
+                    continue;
+                }
+                known.extend(head.map(|head| read.lines_at(head, &path)).unwrap_or_default());
+                let stays = |lines: &BTreeSet<String>| {
+                    known.intersection(&in_tree).filter(|line| !lines.contains(*line)).cloned().collect()
+                };
+                let gone: Vec<(&Path, Vec<String>)> =
+                    recorded.iter().map(|(by, lines)| (by.as_path(), stays(lines))).collect();
+                let mut add = |by: &Path, change, lines: Vec<String>| {
+                    if !lines.is_empty() {
+                        found.push(ChangedAttributes { by: by.into(), path: path.clone(), change, lines });
+                    }
+                };
+                for (by, lines) in gone {
+                    add(by, LinesChange::Gone, lines);
+                }
+                for (by, lines) in [(place, in_tree)].into_iter().chain(recorded) {
+                    let new = lines.difference(&known).cloned().collect();
+                    add(&by, LinesChange::Added, new);
+                    known.extend(lines);
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the lines that convert files of attributes in a work tree.
+    fn lines_in(&self, place: &Path) -> Option<BTreeSet<String>> {
+        let (file, _) = beneath::file(self.root, place).ok()?;
+        let (content, is_whole) = read_up_to(file, MAX_CONTENT as u64)?;
+        Some(if is_whole { lines(&content) } else { unread() })
+    }
+}
+
+/// The attributes that an index lists, with what names their contents, and the directories of which it lists files.
+#[derive(Default)]
+struct ListedAttributes {
+    files: BTreeMap<PathBuf, String>,
+    directories: BTreeSet<PathBuf>,
+}
+
+impl ListedAttributes {
+    fn of(data: &Data, format: ObjectFormat) -> Self {
+        let read = |name: &str| references::read(&data.own, Path::new(name), MAX_SIZE);
+        let Some(content) = read("index") else { return Self::default() };
+        let directories = RefCell::new(BTreeSet::new());
+        let is_wanted = |path: &Path, _| {
+            let above = path.parent().unwrap_or(path);
+            let mut directories = directories.borrow_mut();
+            if !directories.contains(above) {
+                directories.extend(above.ancestors().map(Path::to_path_buf));
+            }
+            path.ends_with(ATTRIBUTES)
+        };
+        let files = index::staged(&content, format, is_wanted, read).unwrap_or_default();
+        Self { files: files.into_iter().collect(), directories: directories.into_inner() }
+    }
+}
+
+/// Lists the attributes that commits have otherwise than the index, with the files by which git has them and what names their contents, unless they
+/// are gone.
+fn in_commits<'u>(
+    data: &Data,
+    unindexed: impl Iterator<Item = &'u UnindexedFiles>,
+) -> BTreeMap<PathBuf, (PathBuf, Option<&'u str>)> {
+    let mut found = BTreeMap::new();
+    for UnindexedFiles { by, protected, others, removed, .. } in unindexed {
+        let files = protected.iter().chain(others).map(|file| (&file.path, Some(file.number.as_str())));
+        let all = files.chain(removed.iter().map(|path| (path, None)));
+        let attributes = all.filter(|(path, _)| path.ends_with(ATTRIBUTES));
+        found.extend(attributes.map(|(path, number)| (path.clone(), (data.git.join(by), number))));
+    }
+    found
+}
+
+/// Reads attributes that git has recorded.
+struct Reader {
+    objects: Objects,
+}
+
+impl Reader {
+    /// Returns the lines that convert files of those that are named so in an index: none of what is no file.
+    fn lines(&mut self, number: &str) -> BTreeSet<String> {
+        ObjectId::from_hex(number.as_bytes()).map(|id| self.lines_of(&id)).unwrap_or_default()
+    }
+
+    /// Returns the same of those that a commit has at a path.
+    fn lines_at(&mut self, commit: &str, path: &Path) -> BTreeSet<String> {
+        let id = commits::file_at(&mut self.objects, commit, path);
+        id.map(|id| self.lines_of(&id)).unwrap_or_default()
+    }
+
+    fn lines_of(&mut self, id: &ObjectId) -> BTreeSet<String> {
+        match self.objects.read(id) {
+            Some((ObjectKind::Blob, content)) if content.len() <= MAX_CONTENT => lines(&content),
+            _ => unread(),
+        }
+    }
+}
+
+fn lines(content: &[u8]) -> BTreeSet<String> {
+    converting_lines(content).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+}
+
+fn unread() -> BTreeSet<String> {
+    BTreeSet::from([UNREAD.to_owned()])
+}
