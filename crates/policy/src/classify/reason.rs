@@ -46,6 +46,8 @@ pub enum Reason {
         files: usize,
         example: String,
     },
+    /// It is an index, and does not list protected paths any more that lie in the work tree.
+    ListsNoMore { files: usize, example: String },
     /// It is an index, and has links that are not in the work tree: git makes them as soon as changes are thrown away.
     StagesLinks { files: usize, example: String },
     /// An index of git that holds something for paths that are hidden inside.
@@ -194,6 +196,7 @@ impl Reason {
     pub fn shorten(&mut self) {
         let text = match self {
             Self::HidesChanges { example: text, .. }
+            | Self::ListsNoMore { example: text, .. }
             | Self::StagesProtected { example: text, .. }
             | Self::StagesLinks { example: text, .. }
             | Self::CommitsProtected { example: text, .. }
@@ -287,6 +290,11 @@ impl fmt::Display for Reason {
                 f,
                 "it holds something else than lies there for {files} protected paths, such as {example}, and `git checkout -- .` or \
                  `git stash` writes it"
+            ),
+            Self::ListsNoMore { files, example } => write!(
+                f,
+                "it does not list {files} protected paths any more that lie in the work tree, such as {example}: `git clean` or a merge of its commit removes \
+                 them, and a sandbox.toml does not hold then"
             ),
             Self::StagesLinks { files, example } => write!(
                 f,

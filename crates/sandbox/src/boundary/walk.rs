@@ -524,7 +524,7 @@ pub(crate) fn reads_as_option(name: &[u8]) -> bool {
 /// Returns whether git-annex may look in a directory of this name for a program: it puts one of these before the name of a backend or of a
 /// special remote, and that may hold a slash. A file of such a name it looks for in `PATH`. On some file systems upper and lower case are the
 /// same.
-fn is_of_annex_program(name: &[u8]) -> bool {
+pub(crate) fn is_of_annex_program(name: &[u8]) -> bool {
     let begins_with = |beginning: &[u8]| {
         name.get(..beginning.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(beginning))
     };

@@ -575,6 +575,8 @@ fn what_an_editor_obeys_above_the_data_of_a_submodule_or_a_worktree_is_found() {
             "{\"tasks\": [{\"command\": \"evil\", \"runOptions\": {\"runOn\": \"folderOpen\"}}]}",
         ),
         (".git/worktrees/.editorconfig", settings),
+        (".git/modules/libs/lib/.hg/hgrc", "[extensions]\nx = /evil.py\n"),
+        (".git/modules/libs/lib/tool/config.toml", "x"),
     ];
     for (path, content) in new {
         boundary.write(path, content);
@@ -584,6 +586,9 @@ fn what_an_editor_obeys_above_the_data_of_a_submodule_or_a_worktree_is_found() {
         assert!(found.iter().any(|one| Path::new(path).starts_with(one)), "{path}: {found:?}");
     }
     move_all(&boundary, &baseline);
+    assert_eq!(boundary.compare(&baseline), []);
+    // The name of a submodule may lead through the data of another one.
+    boundary.bare(".git/modules/libs/lib/deeper/lib");
     assert_eq!(boundary.compare(&baseline), []);
     // Data of the repositories are what they were.
     assert!(

@@ -504,6 +504,56 @@ fn a_repository_of_another_system_that_only_an_index_has_is_reported() {
 }
 
 #[test]
+fn names_that_only_an_index_has_are_reported() {
+    for path in [".unknown-tool.toml", ".unknown/x", "-x", "sub/--output=x", "tools/git-annex-remote-x/y"] {
+        let (boundary, _) = committed();
+        let baseline = boundary.baseline();
+        stage(&boundary, path);
+        assert_eq!(staged(&boundary, &baseline), [(1, path.to_owned())]);
+    }
+    let (boundary, _) = committed();
+    let baseline = boundary.baseline();
+    for path in
+        [".gitkeep", ".github/dependabot.yml", "sub/.unknown", "src/+page.svelte", "sub/git-annex-remote-x"]
+    {
+        stage(&boundary, path);
+    }
+    assert_eq!(staged(&boundary, &baseline), [], "nobody obeys these for their names");
+}
+
+#[test]
+fn a_protected_path_that_an_index_lists_no_more_is_reported() {
+    let prepared = || {
+        let boundary = with_hooks(&[]);
+        boundary.write("sandbox.toml", "version = 1\n");
+        git(&boundary.host, &["add", "-A"]);
+        git(&boundary.host, &["commit", "-q", "-m", "second"]);
+        boundary.until_the_clock_is_past(".git/index");
+        boundary
+    };
+    let boundary = prepared();
+    assert!(sh(&boundary, ".", "git rm -q --cached sandbox.toml; git clean -fdq"));
+    assert!(!boundary.host.join("sandbox.toml").exists(), "the control: git removes it");
+
+    let gone = |then: &str| {
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        assert!(sh(&boundary, ".", then), "{then}");
+        let found = boundary.compare(&baseline).into_iter().map(|one| {
+            assert!(one.stays(), "{one}");
+            one.reason
+        });
+        found.collect::<Vec<_>>()
+    };
+    let no_more = |files, example: &str| vec![Reason::ListsNoMore { files, example: example.into() }];
+    assert_eq!(gone("git rm -q --cached sandbox.toml"), no_more(1, "sandbox.toml"));
+    assert_eq!(gone("git rm -q --cached sandbox.toml; git commit -q -m x"), no_more(1, "sandbox.toml"));
+    assert_eq!(gone("git rm -q -r --cached .; git add file"), no_more(3, ".githooks/pre-commit"));
+    assert_eq!(gone("git rm -q --cached file; echo x >>file"), []);
+    assert_eq!(gone("git rm -q -r --cached .; git add ."), []);
+}
+
+#[test]
 fn a_repository_that_is_committed_in_another_one_is_no_news() {
     let (boundary, _) = committed();
     git(&boundary.host, &["init", "-q", "--bare", "tests/fixture.git"]);

@@ -60,6 +60,7 @@ impl Finding {
                 | Reason::FiltersHidden { .. }
                 | Reason::HidesByLines { .. }
                 | Reason::HidesChanges { .. }
+                | Reason::ListsNoMore { .. }
                 | Reason::MovedElsewhere { .. }
                 | Reason::NoRepository { .. }
                 | Reason::RecordsHidden { .. }

@@ -378,12 +378,36 @@ fn newly_staged(
         is_whole.then(|| first_added(&list.staged_links, &all_of(known, Index::staged_links))).flatten();
     let reasons = [
         protected.map(|(files, example)| Reason::StagesProtected { files, example }),
+        before.and_then(|before| no_longer_staged(root, before, list, &goes)),
         links.map(|(files, example)| Reason::StagesLinks { files, example }),
         newly_tracked(root, before, list, &is_since),
         newly_recorded(root, before, list, &is_since),
         newly_filtered(root, before, list, &is_since),
     ];
     reasons.into_iter().flatten().collect()
+}
+
+/// Says which protected paths that lie in the work tree an index lists no more: `git clean` removes them, and so does a merge of a commit of that
+/// index.
+fn no_longer_staged(
+    root: BorrowedFd<'_>,
+    before: &Index,
+    list: &PathList,
+    goes: impl Fn(&Path) -> bool,
+) -> Option<Reason> {
+    let [staged] = &list.staged[..] else { return None };
+    let now: BTreeSet<String> = staged.files.iter().map(|(path, _)| text(path)).collect();
+    let is_left = |path: &&String| {
+        let place = staged.tree.join(path.as_str());
+        beneath::stat(root, &place).is_ok() && !goes(&place)
+    };
+    // What stands in the place of a directory above is said of that.
+    let is_listed =
+        |path: &&String| Path::new(path.as_str()).ancestors().any(|above| now.contains(&text(above)));
+    let gone = before.staged.iter().map(|(path, _)| path).filter(|path| !is_listed(path));
+    let mut gone = gone.filter(is_left).peekable();
+    let example = (*gone.peek()?).clone();
+    Some(Reason::ListsNoMore { files: gone.count(), example })
 }
 
 /// Says what an index holds for hidden paths that it did not hold before. A file that was there already is one that it had not, even with

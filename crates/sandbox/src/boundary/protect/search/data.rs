@@ -55,7 +55,7 @@ impl Search<'_> {
         is_gits_alone: bool,
         mut ahead: Vec<PathBuf>,
     ) -> bool {
-        // The name of a submodule may lead through the data of another one.
+        // The name of a submodule may lead through the data of another one, by directories that hold no file.
         let is_module = self.seen_from_repository(git) == Path::new(MODULE);
         let mut work_trees = Vec::new();
         while let Some(directory) = ahead.pop() {
@@ -78,6 +78,8 @@ impl Search<'_> {
             if is_gits_alone && !is_module && !layout::is_known_directory(&directory) {
                 self.note_strange(git, &directory);
             }
+            let is_on_the_way =
+                is_module && directory.ancestors().any(|above| !layout::is_known_directory(above));
             // What is on the list is classified as such with all that is in it. A repository in it is one all the same.
             let is_listed = directory.ancestors().any(|above| self.in_git.contains(above));
             if entries.iter().any(|(name, _)| name == ".git") {
@@ -108,6 +110,7 @@ impl Search<'_> {
                         let link = self.unlisted_one(git, &path);
                         self.loose.insert(link);
                     }
+                    FileType::RegularFile if is_gits_alone && is_on_the_way => self.note_strange(git, &path),
                     FileType::RegularFile if has_programs => self.program_in_data(root, git, &path),
                     _ if is_gits_alone && !layout::is_known_file(&path) => self.note_strange(git, &path),
                     FileType::RegularFile => {

@@ -69,13 +69,23 @@ impl Search<'_> {
         }
     }
 
+    /// Returns whether a name at the root of a work tree begins with a dot, and no list knows it.
+    pub(super) fn is_unknown_name(&self, name: &OsStr) -> bool {
+        let is_dotted = name.as_bytes().starts_with(b".");
+        is_dotted && !matches!(name.as_bytes(), b"." | b".." | b".config") && !self.is_listed(name)
+    }
+
+    fn is_listed(&self, name: &OsStr) -> bool {
+        let asked = || self.protected.iter().any(|path| Path::new(&**path).starts_with(name));
+        table::is_known(Path::new(name)) || asked()
+    }
+
     /// Returns whether a list knows a name, or `[protect] paths` has it.
     fn is_known_name(&mut self, name: &OsStr) -> bool {
         if let Some(is_known) = self.known_names.get(name) {
             return *is_known;
         }
-        let asked = || self.protected.iter().any(|path| Path::new(&**path).starts_with(name));
-        let is_known = table::is_known(Path::new(name)) || asked();
+        let is_known = self.is_listed(name);
         // An agent can make any number of names.
         if self.known_names.len() < MOST {
             self.known_names.insert(name.to_owned(), is_known);

@@ -19,6 +19,7 @@ use crate::boundary::protect::search::outside::object_format_outside;
 use crate::boundary::protect::search::outward::ListedPaths;
 use crate::boundary::protect::search::progress::{Leads, OnHost, PointerTarget, Search, is, read_up_to};
 use crate::boundary::protect::search::unmade::UnmadeRepositories;
+use crate::boundary::walk::{is_of_annex_program, reads_as_option};
 use crate::host::beneath;
 
 /// How many directories of a work tree are open at a time. What is deeper is resolved from the top.
@@ -129,7 +130,7 @@ pub(super) struct Writes<'s> {
     nested: NestedBases<'s>,
     unmade: UnmadeRepositories<'s>,
     /// An index is sorted: what begins with the same name comes together.
-    last: (OsString, Vec<PathBuf>),
+    last: LastName,
     /// Paths behind links, and what they lead to in the boundary.
     behind: BTreeMap<PathBuf, PathBuf>,
 }
@@ -148,7 +149,7 @@ impl<'s> Writes<'s> {
             directories: Directories::of(search, tree),
             nested: NestedBases::within(search, tree),
             unmade: UnmadeRepositories::within(search, tree),
-            last: Default::default(),
+            last: LastName::default(),
             behind: BTreeMap::new(),
         }
     }
@@ -169,17 +170,37 @@ impl<'s> Writes<'s> {
             }
         }
         let Some(first) = path.iter().next() else { return false };
-        let (name, candidates) = &mut self.last;
+        let LastName { name, candidates, is_unknown } = &mut self.last;
         if name != first {
             *candidates = self.search.in_tree.beginning_with(first.as_bytes());
             let led = self.led.iter().filter(|led| led.starts_with(first));
             candidates.extend(led.map(|led| led.to_path_buf()));
+            *is_unknown = self.search.is_unknown_name(first);
             first.clone_into(name);
         }
-        candidates.iter().any(|listed| would_write(listed, path, kind))
+        *is_unknown
+            || is_obeyed_by_its_name(path)
+            || candidates.iter().any(|listed| would_write(listed, path, kind))
             || self.nested.would_write(path, kind)
             || self.unmade.would_write(path, kind)
     }
+}
+
+/// The name with which the last path began.
+#[derive(Default)]
+struct LastName {
+    name: OsString,
+    /// The protected paths that begin with it.
+    candidates: Vec<PathBuf>,
+    /// Whether it begins with a dot, and no list knows it.
+    is_unknown: bool,
+}
+
+/// Returns whether a path has a name that reads as an option, or lies in a directory in which git-annex looks for programs.
+fn is_obeyed_by_its_name(path: &Path) -> bool {
+    let mut names = path.as_os_str().as_bytes().split(|byte| *byte == b'/');
+    let file = names.next_back().unwrap_or_default();
+    reads_as_option(file) || names.any(|name| reads_as_option(name) || is_of_annex_program(name))
 }
 
 /// The repositories within a work tree: what programs obey in them, git writes as well where an index lists it.
