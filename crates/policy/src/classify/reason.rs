@@ -304,12 +304,12 @@ impl fmt::Display for Reason {
             Self::CommitsProtected { files, example } => write!(
                 f,
                 "the commit that it leads to has something else than the index and the work tree for {files} protected paths, such as {example}: \
-                 `git stash`, `git reset --hard` and what gives an operation up write it"
+                 `git stash`, `git reset --hard`, `git submodule update` and what gives an operation up write it"
             ),
             Self::CommitsLinks { files, example } => write!(
                 f,
-                "the commit that it leads to has {files} links that neither the index nor the work tree has, such as {example}: `git stash` and \
-                 `git reset --hard` make them, and what is written to one is written where it leads"
+                "the commit that it leads to has {files} links that neither the index nor the work tree has, such as {example}: `git stash`, \
+                 `git reset --hard` and `git submodule update` make them, and what is written to one is written where it leads"
             ),
             Self::CommitsHidden { files, example } => write!(
                 f,
@@ -328,8 +328,8 @@ impl fmt::Display for Reason {
                     write!(f, ", {commit},")?;
                 }
                 f.write_str(
-                    " could not be compared with the index: see `git status` and `git diff --cached` before `git stash`, `git commit .` or \
-                     `git reset --hard`, and before you give an operation up",
+                    " could not be compared with the index: see `git status` and `git diff --cached` before `git stash`, `git commit .`, \
+                     `git reset --hard` or `git submodule update`, and before you give an operation up",
                 )
             }
             Self::MovedElsewhere { tree, commit } => write!(

@@ -19,6 +19,7 @@ mod git_obeys;
 mod git_references;
 mod git_settings;
 mod git_staged;
+mod git_submodules;
 mod git_tools;
 mod git_worktrees;
 mod known;

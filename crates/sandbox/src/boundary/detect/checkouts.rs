@@ -90,7 +90,7 @@ pub(super) fn added_in_commits(
         let before = start.indexes.iter().find(|index| index.path() == git.join("index"));
         let known = before.map(|before| vec![before]).or_else(|| start.others_of_linked(git));
         for unindexed in &checkout.unindexed {
-            let by = git.join(&unindexed.by);
+            let by = unindexed.named.file(git);
             let is_elsewhere = unindexed.tree.is_absolute();
             // The boundary of a work tree that is shared says it.
             if is_elsewhere && (start.is_shared)(git) {
@@ -104,7 +104,8 @@ pub(super) fn added_in_commits(
             } else {
                 added_in_one(root, before, known.as_deref().unwrap_or_default(), unindexed, &goes, &is_since)
             };
-            let is_new = unindexed.by != Path::new(HEAD) && is_since(&by);
+            let is_own = unindexed.named.superproject.is_none() && !unindexed.named.is_head();
+            let is_new = is_own && is_since(&by);
             let origin = if is_new { FindingOrigin::Created } else { FindingOrigin::Earlier };
             found.extend(reasons.into_iter().map(|reason| (by.clone(), reason, origin)));
         }
@@ -125,10 +126,12 @@ fn added_in_one(
     let links = staged(unindexed, unindexed.others.iter().filter(is_link));
     let protected = added_numbers(root, &all_of(known, Index::staged), &protected, &goes);
     let links = added_numbers(root, &all_of(known, Index::staged_links), &links, &goes);
-    let unread = (!unindexed.is_whole).then(|| Reason::CommitUnread { commit: unindexed.commit.clone() });
+    let unread =
+        (!unindexed.is_whole).then(|| Reason::CommitUnread { commit: unindexed.named.commit.clone() });
     let reasons = [
-        protected.map(|(files, example)| Reason::CommitsProtected { files, example }),
-        links.map(|(files, example)| Reason::CommitsLinks { files, example }),
+        protected
+            .map(|(files, example)| Reason::CommitsProtected { files, example: shown(unindexed, example) }),
+        links.map(|(files, example)| Reason::CommitsLinks { files, example: shown(unindexed, example) }),
         hidden(root, before, unindexed, is_since),
         behind_links(root, unindexed),
         unread,
@@ -146,7 +149,7 @@ fn hidden(
     let known = before.map_or(&[][..], Index::staged_hidden);
     let files = staged(unindexed, unindexed.hidden.iter());
     let (files, example) = added_numbers(root, known, &files, |path| !is_since(path))?;
-    Some(Reason::CommitsHidden { files, example })
+    Some(Reason::CommitsHidden { files, example: shown(unindexed, example) })
 }
 
 /// Says what a commit has beneath links of the work tree: git looks for none on the way to a file that the index does not list.
@@ -157,17 +160,26 @@ fn behind_links(root: BorrowedFd<'_>, unindexed: &UnindexedFiles) -> Option<Reas
     };
     let mut behind = unindexed.protected.iter().chain(&unindexed.others).filter(is_behind).peekable();
     let example = behind.peek()?.path.to_string_lossy().into_owned();
-    Some(Reason::CommitsBehindLinks { files: behind.count(), example })
+    Some(Reason::CommitsBehindLinks { files: behind.count(), example: shown(unindexed, example) })
+}
+
+/// Returns a path of a commit as it is shown: where a superproject names the commit, with the place of the submodule.
+fn shown(unindexed: &UnindexedFiles, path: String) -> String {
+    match unindexed.named.superproject {
+        Some(_) => unindexed.tree.join(path).to_string_lossy().into_owned(),
+        None => path,
+    }
 }
 
 /// Says that a commit has something that the index of a work tree elsewhere has not: whatever lies there is hidden from the agent. What the index has
 /// neither so nor as before, the user has staged.
 fn moved(unindexed: &UnindexedFiles) -> Option<Reason> {
-    let UnindexedFiles { by, tree, commit, protected, others, removed, is_whole, .. } = unindexed;
+    let UnindexedFiles { named, tree, protected, others, removed, is_whole, .. } = unindexed;
     let is_news = |file: &ChangedFile| file.kind != StagedKind::File || file.indexed != Indexed::Otherwise;
     let differs = !protected.is_empty() || !removed.is_empty() || others.iter().any(is_news) || !is_whole;
     let tree = escape::path(tree);
-    (by == Path::new(HEAD) && differs).then(|| Reason::MovedElsewhere { tree, commit: commit.clone() })
+    let commit = named.commit.clone();
+    (named.is_head() && differs).then_some(Reason::MovedElsewhere { tree, commit })
 }
 
 fn staged<'d>(unindexed: &UnindexedFiles, files: impl Iterator<Item = &'d ChangedFile>) -> Staged {

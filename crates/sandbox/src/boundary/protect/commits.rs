@@ -43,6 +43,9 @@ const MAX_CHANGED: usize = 200_000;
 /// What names a commit to which git brings a work tree.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct NamedCommit {
+    /// The directory of the data of the superproject that names it for this submodule; `None` if these data name it themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "json_bytes::optional_path")]
+    pub(crate) superproject: Option<PathBuf>,
     /// The file in the directory of git's data.
     #[serde(with = "json_bytes::path")]
     pub(crate) by: PathBuf,
@@ -50,11 +53,23 @@ pub struct NamedCommit {
     pub(crate) commit: Option<String>,
 }
 
+impl NamedCommit {
+    /// Returns whether it is the one that is checked out.
+    pub(crate) fn is_head(&self) -> bool {
+        self.superproject.is_none() && self.by == Path::new(HEAD)
+    }
+
+    /// Returns where the file lies, of a commit for the work trees of this directory of git's data.
+    pub(crate) fn file(&self, git: &Path) -> PathBuf {
+        self.superproject.as_deref().unwrap_or(git).join(&self.by)
+    }
+}
+
 /// Lists the commits that are named in a directory of git's data, that of `HEAD` first.
 pub(crate) fn named(references: &References, data: impl AsFd) -> Vec<NamedCommit> {
     let named = |by: &str, object: Result<Option<ObjectId>, UnclearReference>| {
         let commit = object.transpose()?.ok().map(|id| id.hex());
-        Some(NamedCommit { by: by.into(), commit })
+        Some(NamedCommit { superproject: None, by: by.into(), commit })
     };
     let content = |path: &str| references::read(&data, Path::new(path), MAX_PATH as u64);
     let mut found: Vec<_> = named(HEAD, references.object(HEAD.as_bytes())).into_iter().collect();

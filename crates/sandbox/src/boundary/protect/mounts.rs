@@ -124,9 +124,8 @@ pub(crate) enum LinesChange {
 /// What a commit has that the index of a work tree has not so.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct UnindexedFiles {
-    /// The file in git's data that names the commit.
-    pub(crate) by: PathBuf,
-    pub(crate) commit: Option<String>,
+    /// The commit, and what names it.
+    pub(crate) named: NamedCommit,
     pub(crate) tree: PathBuf,
     pub(crate) format: ObjectFormat,
     pub(crate) protected: Vec<ChangedFile>,

@@ -11,7 +11,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::file_lists::{self, PackNames};
-use policy::classify::index::{self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, StagedKind};
+use policy::classify::index::{
+    self, CachedDirectory, MalformedIndex, ObjectFormat, Paths, SUBMODULE_CONTENT, StagedKind,
+};
 use policy::classify::reftable::{self, MalformedTable};
 use policy::classify::repository::{Autostash, ObeyedReference, SymbolicReference};
 use policy::classify::{MAX_CONTENT, has_sparse_checkout, layout, repository};
@@ -70,6 +72,8 @@ pub struct PathList {
     pub(crate) sparse: Sparse,
     /// Of an index, the links that are at no protected path.
     pub(crate) staged_links: Vec<Staged>,
+    /// Of an index, its submodules, with the commits that it names for them.
+    pub(crate) gitlinks: Vec<(PathBuf, String)>,
     /// Of an index, the links out of the boundary beneath which it lists files.
     pub(crate) links_out: Vec<LinkOut>,
     pub(crate) stamp: Stamp,
@@ -244,7 +248,7 @@ impl PathList {
         };
         let content_hash = is_read.then(|| ContentHash::of(&file, kind.longest())).flatten();
         let (linked, trees, links_out, left_out, attributes, sparse, behind) = Default::default();
-        let (staged, staged_hidden, staged_links) = Default::default();
+        let (staged, staged_hidden, staged_links, gitlinks) = Default::default();
         Some(Self {
             path,
             git: git.into(),
@@ -258,6 +262,7 @@ impl PathList {
             left_out,
             sparse,
             staged_links,
+            gitlinks,
             links_out,
             stamp,
             content_hash,
@@ -369,17 +374,21 @@ impl PathList {
             return;
         }
         let Some(content) = self.content(&data) else { return };
-        let links = RefCell::new(BTreeSet::new());
+        let others = RefCell::new(BTreeSet::new());
         let is_wanted = |path: &Path, kind: StagedKind| {
-            is_protected(path, kind)
-                || kind == StagedKind::Link && links.borrow_mut().insert(path.to_path_buf())
+            let is_other = matches!(kind, StagedKind::Link | StagedKind::Submodule);
+            is_protected(path, kind) || is_other && others.borrow_mut().insert(path.to_path_buf())
         };
         let files = self.held(&data, &content, format, is_wanted);
         self.note_cached(&root, tree, &content, format);
-        let links = links.into_inner();
+        let others = others.into_inner();
         let staged = |files| Staged { tree: tree.into(), format, files };
-        if let Some(files) = files {
-            let (links, files) = files.into_iter().partition(|(path, _)| links.contains(path));
+        if let Some(mut files) = files {
+            let commit = |number: &str| number.strip_prefix(SUBMODULE_CONTENT).map(str::to_owned);
+            let gitlinks = files.iter().filter_map(|(path, number)| Some((path.clone(), commit(number)?)));
+            self.gitlinks = gitlinks.collect();
+            files.retain(|(path, number)| commit(number).is_none() || !others.contains(path));
+            let (links, files) = files.into_iter().partition(|(path, _)| others.contains(path));
             self.staged.push(staged(files));
             self.staged_links.push(staged(links));
         }

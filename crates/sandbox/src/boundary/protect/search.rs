@@ -38,6 +38,7 @@ mod checkouts;
 mod configured;
 mod data;
 mod dotted;
+mod gitlinks;
 mod hooks;
 mod links;
 mod listed;

@@ -126,11 +126,11 @@ fn in_commits<'u>(
     unindexed: impl Iterator<Item = &'u UnindexedFiles>,
 ) -> BTreeMap<PathBuf, (PathBuf, Option<&'u str>)> {
     let mut found = BTreeMap::new();
-    for UnindexedFiles { by, protected, others, removed, .. } in unindexed {
+    for UnindexedFiles { named, protected, others, removed, .. } in unindexed {
         let files = protected.iter().chain(others).map(|file| (&file.path, Some(file.number.as_str())));
         let all = files.chain(removed.iter().map(|path| (path, None)));
         let attributes = all.filter(|(path, _)| path.ends_with(ATTRIBUTES));
-        found.extend(attributes.map(|(path, number)| (path.clone(), (data.git.join(by), number))));
+        found.extend(attributes.map(|(path, number)| (path.clone(), (named.file(&data.git), number))));
     }
     found
 }

@@ -12,6 +12,7 @@ use crate::boundary::protect::mounts::{ChangedAttributes, Checkout, UnindexedFil
 use crate::boundary::protect::objects::Objects;
 use crate::boundary::protect::path_list::{MAX_SIZE, data_outside};
 use crate::boundary::protect::references::{self, References};
+use crate::boundary::protect::search::gitlinks::Gitlinks;
 use crate::boundary::protect::search::outside;
 use crate::boundary::protect::search::outward::ListedPaths;
 use crate::boundary::protect::search::progress::{Leads, Search};
@@ -62,20 +63,28 @@ impl Search<'_> {
         let inside = self.seen_git.iter().filter_map(|git| self.inside(git));
         let outside = self.data_outside.iter().filter_map(|(git, tree)| Data::outside(git, tree));
         let mut all: Vec<Data> = inside.chain(outside).collect();
-        // What an agent has made takes no time from what was there.
+        // What an agent has made takes no time from what was there. Submodules come after what names commits for them.
         if let Some(start) = start {
-            all.sort_by_key(|data| (start.commits)(&data.git).is_none());
+            all.sort_by_cached_key(|data| {
+                ((start.commits)(&data.git).is_none(), data.trees.first().cloned())
+            });
+        }
+        let mut gitlinks = Gitlinks::default();
+        for data in &all {
+            gitlinks.note_staged(&data.git, &data.trees, &self.path_lists);
         }
         let mut checkouts = Vec::new();
         for data in all.into_iter().take_while(|_| !self.until.is_over()) {
             let (Ok(own), Ok(common)) = (data.own.try_clone(), data.common.try_clone()) else { continue };
             let references = References::of(own, common);
-            let commits = commits::named(&references, &data.own);
+            let mut commits = commits::named(&references, &data.own);
+            commits.extend(self.named_by_superprojects(&data, references.format(), &gitlinks, &commits));
             let unindexed = start.map(|start| {
                 let known = (start.commits)(&data.git).unwrap_or_default();
                 self.unindexed(&data, references.format(), &commits, &known, &links, &listed)
             });
             let unindexed = unindexed.unwrap_or_default();
+            gitlinks.note_committed(&data.git, &unindexed);
             let attributes =
                 start.map(|start| self.attributes(&data, references.format(), &unindexed, start));
             let attributes = attributes.unwrap_or_default();
@@ -121,9 +130,26 @@ impl Search<'_> {
         // A linked work tree that is new begins at a commit of its repository.
         let known = (start.commits)(&data.git).or_else(|| (start.commits)(&self.common(&data.git)?));
         let Some(known) = known else { return Vec::new() };
-        let head = known.iter().find(|known| known.by == Path::new(HEAD));
-        let head = head.and_then(|head| head.commit.as_deref());
+        let head = known.iter().find(|known| known.is_head()).and_then(|head| head.commit.as_deref());
         self.changed_attributes(data, format, head, unindexed, start)
+    }
+
+    /// Lists the commits that superprojects name for a submodule, without those that it names itself. One that it does not have yet, git must
+    /// fetch before it writes anything.
+    fn named_by_superprojects(
+        &self,
+        data: &Data,
+        format: ObjectFormat,
+        gitlinks: &Gitlinks,
+        own: &[NamedCommit],
+    ) -> Vec<NamedCommit> {
+        let mut named = gitlinks.of(&data.trees);
+        named.retain(|one| !own.iter().any(|own| own.commit == one.commit));
+        if !named.is_empty() {
+            let objects = Objects::open(&data.common, &data.host, format, &resolved, self.until);
+            named.retain(|one| one.commit.as_deref().is_some_and(|commit| objects.has_prefix(commit)));
+        }
+        named
     }
 
     fn unindexed(
@@ -137,14 +163,20 @@ impl Search<'_> {
     ) -> Vec<UnindexedFiles> {
         let is_known = |one: &NamedCommit| {
             let is_same = |known: &NamedCommit| {
-                known.commit == one.commit && (one.commit.is_some() || known.by == one.by)
+                // What a superproject names for a submodule, that has not checked out yet.
+                let is_own = known.superproject.is_none() || one.superproject.is_some();
+                is_own && known.commit == one.commit && (one.commit.is_some() || known.by == one.by)
             };
             known.iter().any(is_same)
         };
-        let head = known.iter().find(|known| known.by == Path::new(HEAD));
+        let head = known.iter().find(|known| known.is_head());
         // One that is gone may be one that was not found.
-        let is_gone = head.is_some() && !commits.iter().any(|one| one.by == Path::new(HEAD));
-        let gone = is_gone.then(|| NamedCommit { by: HEAD.into(), commit: None });
+        let is_gone = head.is_some() && !commits.iter().any(NamedCommit::is_head);
+        let at_head = |commit: Option<&str>| {
+            let commit = commit.map(str::to_owned);
+            NamedCommit { superproject: None, by: HEAD.into(), commit }
+        };
+        let gone = is_gone.then(|| at_head(None));
         let new: Vec<NamedCommit> =
             commits.iter().filter(|one| !is_known(one)).cloned().chain(gone).collect();
         let trees = &data.trees;
@@ -155,8 +187,8 @@ impl Search<'_> {
         let head = head.and_then(|head| head.commit.as_deref());
         let mut objects = Objects::open(&data.common, &data.host, format, &resolved, self.until);
         let mut unindexed = Vec::new();
-        for NamedCommit { by, commit } in &new {
-            let difference = commit.as_deref().map(|now| commits::difference(&mut objects, head, now));
+        for named in &new {
+            let difference = named.commit.as_deref().map(|now| commits::difference(&mut objects, head, now));
             let difference = difference.unwrap_or_default();
             let is_whole = difference.is_whole;
             let (files, removed) = not_indexed(&data.own, format, difference);
@@ -165,8 +197,7 @@ impl Search<'_> {
                 let (protected, others) =
                     files.iter().cloned().partition(|file| writes.something_protected(&file.path, file.kind));
                 unindexed.push(UnindexedFiles {
-                    by: by.clone(),
-                    commit: commit.clone(),
+                    named: named.clone(),
                     tree: tree.clone(),
                     format,
                     protected,
@@ -178,7 +209,7 @@ impl Search<'_> {
             }
         }
         // Of the commit that was there, links may have come to lie above files.
-        let head = head.filter(|_| !new.iter().any(|one| one.by == Path::new(HEAD)));
+        let head = head.filter(|_| !new.iter().any(NamedCommit::is_head));
         for (tree, link) in trees.iter().flat_map(|tree| links.iter().map(move |link| (tree, link))) {
             let (Some(commit), Ok(link)) = (head, link.strip_prefix(tree)) else { continue };
             let difference = commits::files_in(&mut objects, commit, link);
@@ -186,8 +217,7 @@ impl Search<'_> {
             let (mut others, removed) = not_indexed(&data.own, format, difference);
             others.retain(|file| file.kind == StagedKind::File);
             unindexed.push(UnindexedFiles {
-                by: HEAD.into(),
-                commit: Some(commit.to_owned()),
+                named: at_head(Some(commit)),
                 tree: tree.clone(),
                 format,
                 protected: Vec::new(),

@@ -75,11 +75,11 @@ impl Search<'_> {
                 }
                 self.part_in_data(&git.join(&directory), &entries);
             }
-            if is_gits_alone && !is_module && !layout::is_known_directory(&directory) {
+            let may_lead_to_module =
+                is_module && entries.iter().all(|(_, kind)| *kind == FileType::Directory);
+            if is_gits_alone && !may_lead_to_module && !layout::is_known_directory(&directory) {
                 self.note_strange(git, &directory);
             }
-            let is_on_the_way =
-                is_module && directory.ancestors().any(|above| !layout::is_known_directory(above));
             // What is on the list is classified as such with all that is in it. A repository in it is one all the same.
             let is_listed = directory.ancestors().any(|above| self.in_git.contains(above));
             if entries.iter().any(|(name, _)| name == ".git") {
@@ -110,7 +110,6 @@ impl Search<'_> {
                         let link = self.unlisted_one(git, &path);
                         self.loose.insert(link);
                     }
-                    FileType::RegularFile if is_gits_alone && is_on_the_way => self.note_strange(git, &path),
                     FileType::RegularFile if has_programs => self.program_in_data(root, git, &path),
                     _ if is_gits_alone && !layout::is_known_file(&path) => self.note_strange(git, &path),
                     FileType::RegularFile => {
