@@ -14,6 +14,8 @@ use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
+use super::line::Line;
+use super::user_counts::NamespaceLimits;
 use crate::capabilities;
 use crate::mount::rootfs::unshare_namespaces;
 use crate::protocol::{AGENT_ID, CONTROL_ARGUMENT, ControlSocket, Event, Failure, Step};
@@ -101,7 +103,7 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &'static [u8]) -> io::Res
     let all_signals = nix::sys::signal::SigSet::all();
     let before = all_signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
     let kept = KeptDescriptors { streams: options.streams, control: theirs.as_fd(), program: file.as_fd() };
-    let start = ChildStart { identity: options.identity, maps, program };
+    let start = ChildStart { identity: options.identity, maps, counts: NamespaceLimits::read(), program };
     let cloned = sys::clone3(NAMESPACES, options.cgroup, &kept, start, run_child);
     before.thread_set_mask()?;
     drop(theirs);
@@ -136,6 +138,7 @@ fn send_byte(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
 struct ChildStart {
     identity: AgentIdentity,
     maps: Maps,
+    counts: NamespaceLimits,
     program: &'static [u8],
 }
 
@@ -143,7 +146,7 @@ struct ChildStart {
 ///
 /// Between here and `execveat` nothing allocates and nothing locks.
 fn run_child(start: ChildStart, table: ChildTable<'_>) -> i32 {
-    let ChildStart { identity, maps, program: bytes } = start;
+    let ChildStart { identity, maps, counts, program: bytes } = start;
     // 1. Five descriptors stay, at numbers of their own: the streams, the control socket and PID 1's program. All
     //    others are closed at once. The caller's end of a control socket is a lifeline, ours or that of a sandbox
     //    which another thread was just starting, and only the caller's death may close it. A new session keyring takes the place of the
@@ -155,7 +158,7 @@ fn run_child(start: ChildStart, table: ChildTable<'_>) -> i32 {
                 // 2. Write the program of PID 1. Meanwhile root maps the ids, and is seldom waited for: on a busy machine whoever waits is
                 //    not woken at once.
                 .and_then(|()| write_all(program.as_fd(), bytes).map_err(|errno| (Step::WriteInit, errno)))
-                .and_then(|()| take_identity(identity, &maps, control.as_fd()));
+                .and_then(|()| take_identity(identity, &maps, &counts, control.as_fd()));
             let (step, errno) = ready.err().unwrap_or_else(|| {
                 // 7. Execute it. Nothing of the caller's memory and environment is left.
                 let arguments = [c"entrypoint", CONTROL_ARGUMENT];
@@ -178,7 +181,12 @@ fn leave_keyring() -> Result<(), (Step, Errno)> {
 }
 
 /// Maps the user and the group, becomes them, and creates the other namespaces, whose capabilities it keeps.
-fn take_identity(identity: AgentIdentity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {
+fn take_identity(
+    identity: AgentIdentity,
+    maps: &Maps,
+    counts: &NamespaceLimits,
+    control: BorrowedFd<'_>,
+) -> Result<(), (Step, Errno)> {
     let failed = |step| move |errno| (step, errno);
 
     // 3. Map one user and one group. A normal user may do so alone, once it has given up setgroups(2)
@@ -200,6 +208,11 @@ fn take_identity(identity: AgentIdentity, maps: &Maps, control: BorrowedFd<'_>) 
 
     // 5. Create the namespaces that it was not created in.
     unshare_namespaces()?;
+    // What is used in the user namespace counts for who made it. Its limits can be set from inside, with a capability that PID 1 does not get.
+    for (path, limit) in counts.files() {
+        // Where the files of the kernel are read-only, as in some containers, nothing else can be done.
+        let _ = write_file(path, limit.as_bytes());
+    }
 
     // 6. Executing a program takes all capabilities from a user who is not 0, but for those that are handed on.
     capabilities::keep_across_execution().map_err(failed(Step::AmbientCapabilities))
@@ -224,35 +237,15 @@ fn file_in_memory() -> io::Result<OwnedFd> {
 /// The id maps of one user and one group, as text.
 #[derive(Clone, Copy)]
 struct Maps {
-    uid: MapText,
-    gid: MapText,
-}
-
-/// A line of an id map, which lies in the new process's own memory.
-#[derive(Clone, Copy)]
-struct MapText {
-    bytes: [u8; 32],
-    length: usize,
-}
-
-impl MapText {
-    fn new(inside: u32, outside: u32) -> Self {
-        let (mut bytes, line) = ([0; 32], format!("{inside} {outside} 1\n"));
-        // Numbers of 32 bits leave room.
-        let length = line.len().min(bytes.len());
-        bytes[..length].copy_from_slice(&line.as_bytes()[..length]);
-        Self { bytes, length }
-    }
-
-    fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
+    uid: Line,
+    gid: Line,
 }
 
 impl Maps {
     fn new(identity: AgentIdentity) -> Self {
         let (inside, outside) = (identity.inside(), identity.outside());
-        Self { uid: MapText::new(inside.uid, outside.uid), gid: MapText::new(inside.gid, outside.gid) }
+        let map = |inside, outside| Line::new(&format!("{inside} {outside} 1\n"));
+        Self { uid: map(inside.uid, outside.uid), gid: map(inside.gid, outside.gid) }
     }
 
     /// Writes them from inside. Allocates nothing.

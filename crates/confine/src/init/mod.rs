@@ -39,6 +39,7 @@ mod descriptors;
 mod exec;
 mod files;
 pub mod host;
+mod line;
 mod listeners;
 mod logs;
 mod own_files;
@@ -47,6 +48,7 @@ mod scope;
 mod shortage;
 mod sockets;
 mod stay;
+mod user_counts;
 mod warm;
 
 /// Where PID 1 finds its client.
@@ -71,6 +73,9 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
     if client == ClientLocation::Inherited {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     }
+
+    // Before anything is started that could have signals waiting.
+    user_counts::limit_signals();
 
     // 2. The part of the rootfs that is the same whatever is run there. An engine has made it already.
     let (mut control, mut rootfs) = match client {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::attack::{Attack, CONTAINERS, Control};
-use crate::machine::{Runner, callers};
+use crate::machine::{Caller, Runner, callers};
 use crate::place::Place;
 
 #[test]
@@ -105,5 +105,39 @@ fn a_sandbox_does_not_take_all_terminals() {
         assert_eq!(outside, "200\n", "the control, by {caller:?}");
         let inside = said(place.inside(&[""; 0], &["python3", "-c", TERMINALS]).output().unwrap());
         assert_eq!(inside, "No space left on device\n128\n", "by {caller:?}");
+    }
+}
+
+/// Takes inotify instances and signals that wait until there are no more.
+const OF_THE_USER: &str = r#"
+import ctypes, os, resource, signal
+libc = ctypes.CDLL(None)
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+instances = 0
+while instances < 1000 and libc.inotify_init1(0) >= 0:
+    instances += 1
+of_user = int(open("/proc/sys/fs/inotify/max_user_instances").read())
+print("instances", "all" if instances > of_user * 3 // 4 else "half" if instances <= of_user // 2 else instances)
+print("signals", resource.getrlimit(resource.RLIMIT_SIGPENDING)[1])
+"#;
+
+#[test]
+fn half_of_what_counts_for_the_user_is_left() {
+    for caller in callers("inotify instances") {
+        let place = Place::new(caller);
+        let run = |mut command: std::process::Command| {
+            let output = command.output().unwrap();
+            String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        // Root's would be missing in every other test meanwhile.
+        if caller == Caller::Normal {
+            let outside = run(place.outside(&["python3", "-c", OF_THE_USER]));
+            assert_eq!(outside[0], "instances all", "the control");
+        }
+        let signals = |lines: &[String]| lines[1].strip_prefix("signals ").unwrap().parse::<u64>().unwrap();
+        let outside = run(place.outside(&["python3", "-c", &OF_THE_USER.replace("< 1000", "< 0")]));
+        let inside = run(place.inside(&[""; 0], &["python3", "-c", OF_THE_USER]));
+        assert_eq!(inside[0], "instances half", "by {caller:?}");
+        assert_eq!(signals(&inside), signals(&outside) / 2, "by {caller:?}");
     }
 }
