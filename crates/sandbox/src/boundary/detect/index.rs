@@ -396,7 +396,9 @@ fn no_longer_staged(
     goes: impl Fn(&Path) -> bool,
 ) -> Option<Reason> {
     let [staged] = &list.staged[..] else { return None };
-    let now: BTreeSet<String> = staged.files.iter().map(|(path, _)| text(path)).collect();
+    // A directory of a sparse index ends with a slash.
+    let now: BTreeSet<String> =
+        staged.files.iter().map(|(path, _)| text(path).trim_end_matches('/').to_owned()).collect();
     let is_left = |path: &&String| {
         let place = staged.tree.join(path.as_str());
         beneath::stat(root, &place).is_ok() && !goes(&place)
