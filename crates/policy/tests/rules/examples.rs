@@ -11,7 +11,9 @@ pub(crate) fn examples() -> impl Iterator<Item = Example> {
     let of_programs = of_programs.chain(crate::examples_of_version_control::EXAMPLES);
     let of_services = crate::examples_of_services::EXAMPLES.iter().chain(crate::examples_of_home::EXAMPLES);
     let written = EXAMPLES.iter().chain(MODULES).chain(of_programs).chain(of_services);
-    written.copied().chain(built_in().filter_map(of_module))
+    let made =
+        built_in().filter_map(|row| of_module(row).or_else(|| crate::examples_of_tools::of_template(row)));
+    written.copied().chain(made)
 }
 
 /// Makes an example of a row that stands for a module of Erlang, or for one of Python whose name nothing else has: of those there are many,
@@ -682,6 +684,12 @@ const EXAMPLES: &[Example] = &[
     (".mux", ".mux/tool_env", "evil", ""),
     (".mux", ".mux/tool_post", "evil", ""),
     (".hermes/plugins", ".hermes/plugins/a/__init__.py", "evil()", ""),
+    (
+        ".goose/skills", ".goose/skills/a/SKILL.md", "---\nname: a\nhooks: {}\n---\n",
+        "---\nname: a\n---\nText\n",
+    ),
+    (".letta/hooks", ".letta/hooks/a.sh", "evil", ""),
+    (".letta/mods", ".letta/mods/a.ts", "evil()", ""),
     (".goose/recipes", ".goose/recipes/a.yaml", "extensions: [{type: stdio, cmd: evil}]\n", ""),
     (".amazonq", ".amazonq/cli-agents/a.json", r#"{"hooks": {}}"#, "{}"),
     (".amp", ".amp/settings.json", r#"{"amp.mcpServers": {}}"#, "{}"),

@@ -628,6 +628,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
         "<projectDescription><buildSpec><buildCommand><name>org.eclipse.ui.externaltools.ExternalToolBuilder</name></buildCommand></buildSpec></projectDescription>",
         "\n",
     ),
+    (".cproject", ".cproject", "<cproject/>", ""),
     (
         ".classpath",
         ".classpath",

@@ -2,6 +2,18 @@
 
 use crate::examples::Example;
 
+/// Makes an example of a row that stands for a template of nbconvert, or for its settings: of those there are many, and all alike.
+pub(crate) fn of_template(row: &'static str) -> Option<Example> {
+    if row.strip_suffix(".j2").is_some() {
+        return Some((row, String::leak(row.replace('*', "html")), "{{ cycler.__init__ }}", ""));
+    }
+    let (dangerous, harmless) = (
+        r#"{"base_template": "base", "preprocessors": {"1": {"type": "subprocess.Popen", "args": ["evil"]}}}"#,
+        r#"{"base_template": "base", "mimetypes": {"text/html": true}}"#,
+    );
+    (row == "conf.json" || row.ends_with("/conf.json")).then_some((row, row, dangerous, harmless))
+}
+
 pub(crate) const EXAMPLES: &[Example] = &[
     // What is read where a program starts.
     ("Session.vim", "Session.vim", "!id", "\n"),
@@ -261,6 +273,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (".claude", ".claude/skills/x/.mcp.json", "{\"srv\":{\"type\":\"http\",\"headersHelper\":\"id\"}}", "{}"),
     (".claude", ".claude/settings.json", "{\"cleanupPeriodDays\":1}", "{\"model\":\"sonnet\"}"),
     (".crush/crush.json", ".crush/crush.json", "{\"mcp\":{\"x\":{\"command\":\"sh\"}}}", "{}"),
+    (".crush/skills", ".crush/skills/a/SKILL.md", "---\nhooks: {}\n---\n", "---\nname: a\n---\nText\n"),
     (".crushrc", ".crushrc", "id", ""),
     ("crushrc", "crushrc", "id", ""),
     (".pdm-python", ".pdm-python", "/workspace/evil", ""),
@@ -282,6 +295,8 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (".pnpmfile.cjs", ".pnpmfile.cjs", "evil", ""),
     (".pnpmfile.mjs", ".pnpmfile.mjs", "evil", ""),
     ("pnpmfile.js", "pnpmfile.js", "evil", ""),
+    (".npm-extension.cjs", ".npm-extension.cjs", "evil()", ""),
+    (".npm-extension.mjs", ".npm-extension.mjs", "evil()", ""),
     (
         "pnpm-workspace.yaml",
         "pnpm-workspace.yaml",
@@ -488,6 +503,13 @@ pub(crate) const EXAMPLES: &[Example] = &[
     (".gutctags", ".gutctags", "-f /home/me/.bash_aliases", ""),
     ("gtags.conf", "gtags.conf", "default:\\\n\t:gtags_parser=Evil\\:./evil.so:", ""),
     (".globalrc", ".globalrc", "default:\\\n\t:gtags_parser=Evil\\:./evil.so:", ""),
+    (
+        "conf.json",
+        "conf.json",
+        r#"{"base_template": "../x"}"#,
+        "{\"port\": 8080, \"tags\": [\"a\"], // why\n}",
+    ),
+    ("lab/conf.json", "lab/conf.json", r#"{"base_template": "docs"}"#, r#"{"base_template": "classic"}"#),
     ("jupytext.py", "jupytext.py", "import evil", ""),
     (".jupytext.py", ".jupytext.py", "import evil", ""),
     (".conanrc", ".conanrc", "conan_home=./evil", ""),

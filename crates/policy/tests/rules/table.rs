@@ -262,6 +262,10 @@ fn what_lies_beside_a_row_is_ordinary() {
         "x.rust-project.json", "hie-bios", "venv/pyvenv.cfg", "venv/bin/python",
         "venv/lib/python3.13/site.py", "venv/bin/activate", "src/pip.py", "pip-tools.py", "build/lib/x.py",
         "src/black.py", "black.toml", "mypy.ini", "mypy.txt", "flake8.cfg", "pylint.rc", "jupyter/x.ipynb",
+        "src/conf.json", "lab/x/conf.json", "conf.json.md", "base/index.html.j2", "base/base.html.j2",
+        "base/deployment.yaml.j2", "html/index.html.j2", "lab/router.conf.j2", "lab/index.html",
+        "latex/cv.tex.j2", "python/Dockerfile.j2", "python/null.py", "script/install.sh.j2",
+        "templates/lab/index.html.j2", "index.html.j2", "tests/toxfile.py", "src/.npm-extension.cjs",
     ] {
         assert_eq!(file(path, "evil"), None, "{path}");
     }

@@ -82,6 +82,38 @@ fn an_sdk_of_flutter_in_the_project_is_found_however_it_is_led_to() {
     assert_eq!(boundary.paths(&baseline), Vec::<String>::new());
 }
 
+/// nbconvert looks in the directory that it is started in first.
+#[test]
+fn a_template_of_nbconvert_is_found_however_it_is_led_to_and_no_other_one() {
+    let hostile = r#"{"preprocessors": {"1": {"type": "subprocess.Popen", "args": ["evil"]}}}"#;
+    for (path, content, link) in [
+        ("conf.json", hostile, None),
+        ("lab/conf.json", hostile, None),
+        ("python/conf.json", r#"{"base_template": "docs"}"#, None),
+        ("lab/index.html.j2", "{{ evil }}", None),
+        ("docs/conf.json", hostile, Some(("docs", "lab"))),
+        ("docs/null.j2", "{{ evil }}", Some(("docs", "base"))),
+        ("rst/lab.json", hostile, Some(("lab.json", "rst/conf.json"))),
+    ] {
+        let boundary = Boundary::new();
+        boundary.repository("").write("python/app.py", "").write("conf.json", r#"{"port": 1}"#);
+        let baseline = boundary.baseline();
+        boundary.write(path, content);
+        if let Some((target, name)) = link {
+            boundary.link(target, name);
+        }
+        assert!(!boundary.paths(&baseline).is_empty(), "{path} {link:?}");
+    }
+    let boundary = Boundary::new();
+    boundary.repository("").write("base/conf.json", "{").write("base/index.html.j2", "a");
+    assert_eq!(boundary.read_only().len(), 2, "the control: a configuration and a directory of hooks");
+    let baseline = boundary.baseline();
+    boundary.write("conf.json", r#"{"port": 1}"#).write("base/conf.json", r#"{"a": [{"type": "b"}]}"#);
+    boundary.write("base/index.html.j2", "{{ b }}").write("lab/router.conf.j2", "{{ c }}");
+    boundary.write("python/app.py", "").write("markdown/a.md", "").write("docs/conf.json", hostile);
+    assert_eq!(boundary.paths(&baseline), Vec::<String>::new());
+}
+
 /// APFS, HFS+, and ext4, F2FS and tmpfs where they fold names, find these under the names of the list.
 #[test]
 fn letters_of_unicode_that_a_file_system_takes_for_those_of_a_name_are_these() {

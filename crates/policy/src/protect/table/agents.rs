@@ -66,6 +66,13 @@ const BACKLOG_EFFECT: &str =
 
 const BACKLOG_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Yaml, harmless::tools::BACKLOG))];
 
+const SKILLS: &str = "takes what skills allow, and runs their scripts";
+
+const SKILL_FILES: FileRules = &[
+    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+    ("*.md", ContentRule::Prompt(harmless::PROMPT)),
+];
+
 #[rustfmt::skip]
 pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&["fast-agent.config.yaml", "fast-agent.config.yml", "fast-agent.secrets.yaml",
@@ -80,7 +87,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         FAST_AGENT_HOME, FAST_AGENT_DOCS, RUN),
     read_only(&[".fast-agent/agent-cards", ".fast-agent/plugins", ".fast-agent/tool-cards"], "fast-agent",
         "starts the servers, and loads the Python, that they name", FAST_AGENT_DOCS, RUN),
-    read_only(&[".fast-agent/skills"], "fast-agent", "takes what skills allow, and runs their scripts",
+    read_only(&[".fast-agent/skills"], "fast-agent", SKILLS,
         "fast-agent, \"Agent Skills\"", &[("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     dotenv(&[".env", ".env.local", ".env.*.local", ".env.development", ".env.production", ".env.test",
         ".env.testing", ".env.dev", ".env.prod", ".env.staging", ".env.preview", ".env.ci", ".env.beta",
@@ -238,10 +245,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "GitHub Copilot, \"Custom agents configuration\"", &[("*.md", ContentRule::Prompt(harmless::PROMPT))]),
     read_only(&[".github/chatmodes"], "VS Code, with GitHub Copilot", "the same as `.github/agents`, as they were called before",
         "VS Code, \"Custom agents\"", &[("*.md", ContentRule::Prompt(harmless::PROMPT))]),
-    read_only(&[".github/skills"], "GitHub Copilot", "takes what skills allow, and runs their scripts",
-        "GitHub Copilot, \"Agent skills\"",
-        &[("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-        ("*.md", ContentRule::Prompt(harmless::PROMPT))]),
+    read_only(&[".github/skills"], "GitHub Copilot", SKILLS, "GitHub Copilot, \"Agent skills\"", SKILL_FILES),
     read_only(&[".gitlab/duo/mcp.json"], "GitLab Duo", "starts the servers that it names",
         "GitLab Duo, \"Model Context Protocol clients\"", NO_JSON),
     read_only(&[".github/mcp.json"], "GitHub Copilot CLI", "starts the servers that it names", MCP, NO_JSON),
@@ -282,11 +286,16 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "runs servers and `$(commands)` that it names", CRUSH, NO_JSON),
     read_only(&[".crushrc", "crushrc"], "Crush", "runs it as a script of Bash", CRUSH,
         &[("", ContentRule::Run)]),
+    read_only(&[".crush/skills"], "Crush", SKILLS, "Crush, README, \"Agent Skills\"", SKILL_FILES),
     read_only(&[".qwen"], "Qwen Code", "the same as `.gemini`", "Qwen Code, \"Configuration\"", DIRECTORY),
     read_only(&[".devin"], "Devin CLI", "starts servers, runs hooks, and takes permissions",
         "Devin CLI, \"Configuration\" and \"Hooks\"", DIRECTORY),
     read_only(&[".letta/settings.json", ".letta/settings.local.json"], "Letta Code", LETTA_EFFECT, LETTA,
         NO_JSON),
+    read_only(&[".letta/hooks"], "Letta Code", "runs those in it that settings name, which may be those of the home directory",
+        LETTA, RUN),
+    read_only(&[".letta/mods"], "Letta Code", "loads each file in it at its start, where this is a home directory",
+        "Letta Code, \"Mods\"", RUN),
     read_only(&[".mux"], "Mux",
         "runs `init` in a new workspace, and `tool_env`, `tool_pre` and `tool_post` around each tool",
         "Mux, \"Init Hooks\" and \"Tool Hooks\"", DIRECTORY),
@@ -296,6 +305,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".goose/recipes"], "goose",
         "starts the servers, and runs the checks, of the recipe that is chosen",
         "goose, \"Recipe Reference Guide\" and \"Storing Recipes\"", RUN),
+    read_only(&[".goose/skills"], "goose", SKILLS, "goose, \"Agent Skills\"", SKILL_FILES),
     read_only(&[".factory"], "Droid", "runs hooks and servers, and scripts in `commands`, whatever their names are",
         "Factory, \"Hooks\", \"MCP\" and \"Custom Slash Commands\"", DIRECTORY),
     read_only(&[".augment"], "Auggie",

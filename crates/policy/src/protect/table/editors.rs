@@ -60,6 +60,11 @@ const JUPYTEXT_DOCS: &str = "Jupytext, \"Configuration\"";
 
 const JUPYTEXT_EFFECT: &str = "runs it when a notebook is opened or converted";
 
+const NBCONVERT: &str = "nbconvert, in JupyterLab too";
+
+const NBCONVERT_DOCS: &str =
+    "nbconvert, \"Creating Custom Templates for nbconvert\"; nbconvert/exporters/templateexporter.py";
+
 const KLS: &str = "kotlin-language-server, ShellClassPathResolver";
 
 const KLS_EFFECT: &str = "runs it when a file is opened";
@@ -242,6 +247,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&[".project"], "Eclipse",
         "runs the builders that it names at each automatic build: programs, by a `*.launch` anywhere in the \
          project", "Eclipse, \"Project description file\" and \"External tool builders\"", RUN),
+    read_only(&[".cproject"], "Eclipse, with CDT",
+        "runs the compilers that it names, to ask them for their settings, and the commands of a build",
+        "Eclipse CDT, \"Discovery Options properties\"", RUN),
     read_only(&[".classpath"], "Eclipse, and VS Code with its Java extension",
         "takes libraries from it, and directories that a build clears",
         "Eclipse, \"Java Build Path\"; org.eclipse.jdt.core, IClasspathEntry", RUN),
@@ -329,6 +337,40 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "runs the interpreter and the build system that it names", "pyrefly, \"Configuration\"",
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::PYREFLY))]),
     read_only(&["jupytext.py", ".jupytext.py"], JUPYTEXT, JUPYTEXT_EFFECT, JUPYTEXT_DOCS, RUN),
+    classified(&["conf.json", "asciidoc/conf.json", "base/conf.json", "basic/conf.json", "classic/conf.json",
+        "lab/conf.json", "latex/conf.json", "markdown/conf.json", "python/conf.json", "reveal/conf.json",
+        "rst/conf.json", "script/conf.json", "webpdf/conf.json"], NBCONVERT,
+        "calls the classes that it names (`preprocessors`) when it starts in this directory, and when a \
+         notebook is opened; other programs have files of this name, so it stays writable, and is \
+         quarantined if it newly names any, or another template (`base_template`)", NBCONVERT_DOCS,
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::NBCONVERT))]),
+    // Those that its own templates load, and no others: projects have directories of such names with templates of theirs.
+    read_only(&["asciidoc/index.*.j2", "asciidoc/display_priority.j2", "asciidoc/base/null.j2",
+        "base/base/display_priority.j2", "base/base/null.j2", "base/cell_id_anchor.j2", "base/celltags.j2",
+        "base/classic/base.html.j2", "base/display_priority.j2", "base/jupyter_widgets.html.j2",
+        "base/lab/base.html.j2", "base/mathjax.html.j2", "base/null.j2",
+        "basic/base/null.j2", "basic/cell_id_anchor.j2", "basic/celltags.j2", "basic/classic/base.html.j2",
+        "basic/display_priority.j2", "basic/index.*.j2",
+        "classic/base.html.j2", "classic/base/null.j2", "classic/cell_id_anchor.j2", "classic/celltags.j2",
+        "classic/classic/base.html.j2", "classic/display_priority.j2", "classic/index.*.j2",
+        "classic/jupyter_widgets.html.j2", "classic/mathjax.html.j2",
+        "lab/base.html.j2", "lab/base/null.j2", "lab/cell_id_anchor.j2", "lab/celltags.j2",
+        "lab/display_priority.j2", "lab/index.*.j2", "lab/jupyter_widgets.html.j2", "lab/lab/base.html.j2",
+        "lab/mathjax.html.j2", "lab/mermaidjs.html.j2",
+        "latex/base.tex.j2", "latex/display_priority.j2", "latex/document_contents.tex.j2",
+        "latex/index.*.j2", "latex/null.j2", "latex/style_jupyter.tex.j2",
+        "markdown/base/display_priority.j2", "markdown/base/null.j2", "markdown/index.*.j2",
+        "python/index.*.j2", "python/null.j2",
+        "reveal/base.html.j2", "reveal/base/null.j2", "reveal/cell_id_anchor.j2", "reveal/cellslidedata.j2",
+        "reveal/celltags.j2", "reveal/display_priority.j2", "reveal/index.*.j2",
+        "reveal/jupyter_widgets.html.j2", "reveal/lab/base.html.j2", "reveal/mathjax.html.j2",
+        "rst/base/null.j2", "rst/display_priority.j2", "rst/index.*.j2",
+        "script/null.j2", "script/script.j2",
+        "webpdf/base.html.j2", "webpdf/base/null.j2", "webpdf/cell_id_anchor.j2", "webpdf/celltags.j2",
+        "webpdf/display_priority.j2", "webpdf/index.*.j2", "webpdf/jupyter_widgets.html.j2",
+        "webpdf/mathjax.html.j2", "webpdf/mermaidjs.html.j2"], NBCONVERT,
+        "takes it for its own template of that name when it converts a notebook in this directory, and \
+         evaluates what is in it", NBCONVERT_DOCS, RUN),
     read_only(&[".lintr", ".lintr.R", ".github/linters/.lintr", ".github/linters/.lintr.R"],
         "lintr, in editors when a file is opened", "evaluates it as R", LINTR, RUN),
     read_only(&[".tern-project"], "tern, in editors when a file is opened", "loads the plugins that it names",

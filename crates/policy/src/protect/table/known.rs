@@ -75,11 +75,11 @@ const DATA: &[&str] = &[
 
 /// Formatters that only format, and text for agents, which does nothing by itself.
 const FORMATS_AND_TEXT: &[&str] = &[
-    ".JuliaFormatter.toml", ".astylerc", ".clang-format", ".clippy.toml", ".cljfmt.edn", ".cursorrules",
-    ".goosehints", ".jsbeautifyrc", ".ocamlformat*", ".php-version", ".pre-commit-hooks.yaml", ".projectile",
-    ".roorules", ".rules", ".ruff.toml", ".rustfmt.toml", ".scalafmt.conf", ".shellcheckrc", ".style.yapf",
-    ".stylua.toml", ".swift-format", ".swiftformat", ".uncrustify.cfg", ".vsconfig", ".windsurfrules",
-    ".yo-rc.json", ".zprintrc",
+    ".JuliaFormatter.toml", ".astylerc", ".augment-guidelines", ".clang-format", ".clippy.toml",
+    ".cljfmt.edn", ".continuerules", ".cursorrules", ".goosehints", ".jsbeautifyrc", ".ocamlformat*",
+    ".php-version", ".pre-commit-hooks.yaml", ".projectile", ".roorules", ".rules", ".ruff.toml",
+    ".rustfmt.toml", ".scalafmt.conf", ".shellcheckrc", ".style.yapf", ".stylua.toml", ".swift-format",
+    ".swiftformat", ".uncrustify.cfg", ".vsconfig", ".windsurfrules", ".yo-rc.json", ".zprintrc",
 ];
 
 /// What runs when a person runs the tool, as [`super::writable`] says of its rows: these are their like.

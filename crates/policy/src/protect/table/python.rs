@@ -29,6 +29,8 @@ const TOOL: &str =
 const TOOL_PATH: &str =
     "vscode-common-python-lsp, and lsp_runner.py of each extension, `sys.path`; pylsp/plugins/pylint_lint.py";
 
+const PLUGIN: &str = "imports it at every command (`tox --version`, `tox list`)";
+
 const SITE: &str = "runs it at its start, in every program, where `PYTHONPATH` has an empty part";
 
 const PATH: &str = "Python library reference, sys.path";
@@ -103,6 +105,7 @@ pub(super) const CERTAIN_ROWS: &[ProtectRow] = certain_modules! {
         "_black_version", "ast_serialize", "blib2to3", "hyperscan", "librt", "mypy_extensions", "pathspec",
         "platformdirs", "pyflakes", "pytokens", "tomli", "tomlkit", "yapf_third_party",
     ];
+    "tox", PLUGIN, "tox, \"Your first plugin\"; tox/plugin/inline.py", ["toxfile", "\u{2623}"];
     "python", MODULE, PATH, [
         "_pydevd_bundle_ext", "_pydevd_frame_eval_ext", "colorama", "dateutil", "docstring_to_markdown",
         "jupyter_client", "jupyter_core", "matplotlib_inline", "nest_asyncio", "orjson", "parso", "pexpect",

@@ -640,3 +640,15 @@ pub(crate) const VOILA: &Keys = &Keys::Only(&[(
     Word,
     &["VoilaConfiguration/strip_sources", "VoilaConfiguration/template", "VoilaConfiguration/theme"],
 )]);
+
+/// nbconvert, "Creating Custom Templates for nbconvert": no classes that it calls, and no templates but its own.
+pub(crate) const NBCONVERT: &Keys = &Keys::AllBut(
+    &["preprocessors"],
+    &[(
+        Lines(&[
+            "asciidoc", "base", "basic", "classic", "lab", "latex", "markdown", "python", "reveal", "rst",
+            "script", "webpdf",
+        ]),
+        &["base_template"],
+    )],
+);
