@@ -35,6 +35,11 @@ fn of_module(row: &'static str) -> Option<Example> {
 const EDITED_HISTORY: &str = "v1\n0123456789abcdef0123456789abcdef01234567\n0123456789abcdef0123456789abcdef01234567\nFalse\n1\npick\n\
      0123456789abcdef0123456789abcdef01234567\n0\n\n";
 
+/// A view that the package Terminus makes a terminal of, and a workspace as Sublime Text writes it.
+const SUBLIME_TERMINAL: &str = r#"{"buffers": [{"contents": ""}], "groups": [{"sheets": [{"buffer": 0, "settings": {"settings":
+    {"terminus_view": true, "terminus_view.reactivable": true, "terminus_view.args": {"cmd": ["sh", "-c", "evil"]}}}}]}]}"#;
+const SUBLIME_WORKSPACE: &str = include_str!("sublime-workspace.json");
+
 /// Modules of Python: nothing in their source is harmless, and so the two texts are the same.
 macro_rules! modules {
     ($($module:literal),* $(,)?) => {
@@ -509,6 +514,7 @@ const EXAMPLES: &[Example] = &[
         r#"{"settings": {"LSP": {"x": {"command": ["evil"]}}}}"#,
         r#"{"folders": [{"path": "."}]}"#,
     ),
+    ("*.sublime-workspace", "a.sublime-workspace", SUBLIME_TERMINAL, SUBLIME_WORKSPACE),
     (
         ".kateproject.local",
         ".kateproject.local",

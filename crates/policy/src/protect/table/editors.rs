@@ -204,6 +204,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(&["*.sublime-project"], "Sublime Text", "runs build systems and language servers that it names",
         "Sublime Text, \"Projects\"; LSP, \"Project specific configuration\"",
         &[("", ContentRule::Settings(FileFormat::Json, harmless::SUBLIME))]),
+    // Sublime Text writes it beside the project, with what each view has set.
+    read_only(&["*.sublime-workspace"], "Sublime Text, when the project is opened",
+        "restores views with the settings in it, from which packages take commands (`terminus_view.args`), and files that are open",
+        "Sublime Text, \"Projects\"; Terminus, README, `terminus_view.reactivable`",
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::SUBLIME_WORKSPACE))]),
     read_only(&[".kateproject", ".kateproject.local"], "Kate",
         "runs language servers and tools that it names",
         "Kate handbook, \"Project plugin\"; Kate, addons/project/kateproject.cpp",

@@ -216,6 +216,37 @@ pub(crate) const SUBLIME: &Keys = &Keys::Only(&[
     ),
 ]);
 
+/// What Sublime Text keeps of its windows. Of the settings of a view, one that is more than a word may be what a package runs.
+pub(crate) const SUBLIME_WORKSPACE: &Keys = &Keys::Only(&[
+    (
+        Word,
+        &[
+            "buffers/settings/*", "groups/sheets/settings/settings/*", "project", "settings",
+            "template_settings",
+        ],
+    ),
+    (Pattern, &["groups/sheets/settings/settings/syntax"]),
+    (
+        Text,
+        &[
+            "auto_complete/**", "buffers/contents", "buffers/file", "buffers/settings/name",
+            "buffers/undo_stack/**", "build_system", "build_system_choices", "build_varint",
+            "command_palette/**", "console/**", "distraction_free/**", "expanded_folders", "file_history",
+            "find/**", "find_in_files/**", "find_state/**", "groups/selected", "groups/sheets/buffer",
+            "groups/sheets/file", "groups/sheets/selected", "groups/sheets/selection/**",
+            "groups/sheets/semi_transient", "groups/sheets/settings/buffer_size",
+            "groups/sheets/settings/regions/**", "groups/sheets/settings/selection",
+            "groups/sheets/settings/translation.x", "groups/sheets/settings/translation.y",
+            "groups/sheets/settings/zoom_level", "groups/sheets/stack_index",
+            "groups/sheets/stack_multiselect", "groups/sheets/type", "incremental_find/**", "input/**",
+            "layout/**", "menu_visible", "output.exec/**", "output.find_results/**", "pinned_build_system",
+            "replace/**", "save_all_on_build", "select_file/**", "select_project/**", "select_symbol/**",
+            "selected_group", "show_minimap", "show_open_files", "show_tabs", "side_bar_visible",
+            "side_bar_width", "status_bar_visible",
+        ],
+    ),
+]);
+
 pub(crate) const KATE: &Keys = &Keys::Only(&[(Word, &["files/git"]), (Text, &["name"])]);
 
 /// Jujutsu, "Settings".
