@@ -6,10 +6,11 @@ use crate::machine::callers;
 use crate::place::Place;
 
 /// What a program that nobody has looked at would obey, in the directory, in its `.config` and in a new repository.
-const ATTACK: &str = "echo evil > .foorc; mkdir .config; echo evil > .config/foo.toml; echo 1 > .first\n\
+const ATTACK: &str = "echo evil > .foorc; mkdir .config; echo evil > .config/foo.toml; echo 1 > .first; : > .empty-rc\n\
                       git init -q new; mkdir new/.foo.d; echo evil > new/.foo.d/run; mkdir plain; echo x > plain/.foorc";
 
-const NAMES: [&str; 4] = [".config/foo.toml", ".first", ".foorc", "new/.foo.d"];
+/// Those that a program may well obey come first.
+const NAMES: [&str; 5] = [".config/foo.toml", ".first", ".foorc", ".empty-rc", "new/.foo.d"];
 
 #[test]
 fn a_name_that_no_list_knows_is_reported_and_stays() {
@@ -122,7 +123,11 @@ fn programs_learn_each_name_but_allowed_ones() {
                 .all(|one| one["reason"]["kind"] == "unknown_name" && one["quarantined"].is_null())
         );
         let paths: Vec<_> = detected.iter().map(|one| one["path"].as_str().unwrap()).collect();
-        assert_eq!(paths, ["/workspace/.first", "/workspace/new/.foo.d"], "by {caller:?}");
+        assert_eq!(
+            paths,
+            ["/workspace/.first", "/workspace/.empty-rc", "/workspace/new/.foo.d"],
+            "by {caller:?}"
+        );
         assert!(!place.inside(&[""; 0], &["true"]).status().unwrap().success(), "the control: it widens");
     }
 }

@@ -46,12 +46,14 @@ impl Baseline {
         };
         findings.extend(mounts.options.iter().filter(is_new).cloned().map(found));
         findings.extend(self.changed_names(mounts, by));
-        // Not all may be named, and most programs obey a file.
-        let is_directory = |path: &Path| {
-            beneath::stat(root, path)
-                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+        // Not all may be named, and most programs obey a file that has something in it.
+        let comes_late = |path: &Path| {
+            beneath::stat(root, path).map_or((false, false), |stat| {
+                let file_type = FileType::from_raw_mode(stat.st_mode);
+                (file_type == FileType::Directory, file_type == FileType::RegularFile && stat.st_size == 0)
+            })
         };
-        findings.sort_by_cached_key(|one| (is_directory(&one.path), one.path.clone()));
+        findings.sort_by_cached_key(|one| (comes_late(&one.path), one.path.clone()));
         findings
     }
     /// Returns the names that no list knows, that were there at the start, and that lead to something else now: the user may have changed
