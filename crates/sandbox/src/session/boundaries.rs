@@ -54,6 +54,7 @@ mod scan;
 mod search_in;
 mod sightings;
 mod stored_copies;
+mod watches;
 mod whereabouts;
 mod worktrees;
 
@@ -279,6 +280,7 @@ impl<'a> Boundaries<'a> {
         let (kept, record) = Client::this().map_err(RecordError::from).and_then(keep).map_err(recorded)?;
         let hidden = HiddenGuard::new(plan, caller, &all);
         let guard = Guard::new(&writable, hidden, plan.protect.on_replaced);
+        coverage.add_unwatched(guard.gap());
         let sightings = RefCell::default();
         Ok(Self {
             rules,

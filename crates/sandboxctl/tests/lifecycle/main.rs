@@ -33,6 +33,7 @@ mod traces;
 mod umask;
 mod unknown;
 mod warned;
+mod watched;
 
 #[path = "../support/machine.rs"]
 mod machine;

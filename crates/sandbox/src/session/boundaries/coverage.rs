@@ -107,6 +107,11 @@ impl Coverage {
         self.hidden += number;
     }
 
+    /// Notes what is watched less closely than everything else, in any boundary.
+    pub(crate) fn add_unwatched(&mut self, what: Option<String>) {
+        self.gaps.extend(what);
+    }
+
     /// Notes something else that is not covered.
     pub(crate) fn add_gap(&mut self, boundary: &Boundary, what: &str) {
         self.gaps.push(format!("{}: {what}", boundary.name));

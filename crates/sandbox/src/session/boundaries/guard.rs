@@ -5,22 +5,22 @@
 //! again: PID 1 has given up the right to. So it is reported at once, and where what stands there now would run something that
 //! it did not run before, the sandbox is ended.
 //!
-//! The kernel reports replaced names in the directories that matter (inotify(7)), so that nothing wakes up while nothing
-//! happens. Where it cannot, the guard polls every second; and at the beginning more often, because watches are
-//! only worth their price in a run that lasts.
+//! The kernel reports replaced names in the directories that matter, see [`Watches`], so that nothing wakes up while nothing
+//! happens. Where it cannot, the guard polls; and so it does at the beginning, because watches are only worth their price in a run that
+//! lasts.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeSet;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use policy::classify::Reason;
 use policy::plan::{Boundary, OnReplaced};
 use policy::text::escape;
 
 use super::hidden_guard::HiddenGuard;
+use super::watches::{Around, Directory, Watches};
 use crate::boundary::detect::Compared;
 use crate::boundary::detect::finding::{Finding, FindingOrigin};
 use crate::boundary::detect::origin::{Facts, Time, born};
@@ -36,21 +36,19 @@ use crate::state::sandboxes::CoveredPath;
 /// its birth.
 const MAX_HELD: usize = 256;
 
-/// How many directories are watched for one run. A watch takes a kilobyte of the kernel's memory.
-const MAX_WATCHED: usize = 1024;
+/// How many paths are looked at so fast that an agent gains nothing where the kernel does not notify of them. Watches of more are added before
+/// the command starts.
+const MAX_POLLED: usize = 256;
 
 /// The shortest time between two checks, however much happens in the directories.
 const CHECK_PAUSE: Duration = Duration::from_millis(50);
 
-/// The longest time between two checks of what has lost its protection, however long each takes.
+/// The longest time between two checks of what the kernel does not notify of, however long each takes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// For how long the guard polls before it asks the kernel for notifications. Closing watches takes the kernel some 15 ms,
 /// which is twice as long as a whole short run.
 const POLLING_PHASE: Duration = Duration::from_secs(1);
-
-/// How often the guard polls where the kernel does not notify it.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long classifying what has taken the place of protected paths may take when everything inside has ended.
 const REPLACED_LIMIT: Duration = Duration::from_secs(2);
@@ -78,20 +76,15 @@ pub(crate) struct Guard {
     places: Vec<GuardedPath>,
     hidden: HiddenGuard,
     began: Instant,
-    /// Notifies of changes, from [`POLLING_PHASE`] on; `None` where the kernel does not.
-    inotify: OnceCell<Option<Watches>>,
+    watches: Watches,
     /// The directories of git in which it was reported that a configuration could not be changed.
-    refused: RefCell<BTreeSet<(usize, PathBuf)>>,
+    refused: RefCell<BTreeSet<Directory>>,
     on_replaced: OnReplaced,
     states: RefCell<Vec<ProtectedState>>,
+    /// When everything is looked at again.
     next: Cell<Option<Instant>>,
-}
-
-/// What the kernel notifies of.
-struct Watches {
-    inotify: Inotify,
-    /// The watches of directories that have a configuration of git which is protected: which boundary and which directory that is.
-    of_git: Vec<(WatchDescriptor, (usize, PathBuf))>,
+    /// When what is lost is.
+    next_of_lost: Cell<Option<Instant>>,
 }
 
 /// A protected path.
@@ -121,6 +114,13 @@ enum ProtectedState {
     TooMuch,
     /// What it runs was reported.
     Reported,
+}
+
+impl ProtectedState {
+    /// Returns whether what stands there has to be classified again.
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost | Self::TooMuch)
+    }
 }
 
 /// What a check has found.
@@ -154,19 +154,38 @@ impl Guard {
         }
         let began = Instant::now();
         let states = RefCell::new(vec![ProtectedState::Held; places.len()]);
-        let next = Cell::new((!places.is_empty() || !hidden.is_empty()).then_some(began));
+        let next = Cell::new((!places.is_empty() || hidden.len() > 0).then_some(began));
+        let next_of_lost = Cell::default();
         let refused = RefCell::default();
-        Self { places, hidden, began, inotify: OnceCell::new(), refused, on_replaced, states, next }
+        let watches = Watches::new(directories(&places, &hidden), |around| root(writable, &hidden, around));
+        let guard = Self { places, hidden, began, watches, refused, on_replaced, states, next, next_of_lost };
+        if guard.is_slow() {
+            guard.watches.add(|around| root(writable, &guard.hidden, around));
+        }
+        guard
+    }
+
+    /// Returns whether looking at everything takes so long that it is not done all the time.
+    fn is_slow(&self) -> bool {
+        self.places.len() + self.hidden.len() > MAX_POLLED
+    }
+
+    /// Says what the kernel does not notify of although there is too much to look at it all the time.
+    pub(super) fn gap(&self) -> Option<String> {
+        let missing = self.watches.missing();
+        (self.is_slow() && missing > 0).then(|| {
+            format!(
+                "{missing} directories with protected or hidden paths cannot be watched, so what is replaced there may be noticed a second \
+                 later"
+            )
+        })
     }
 
     /// Returns what becomes ready when a name in a directory that matters has changed; nothing while a check is due
     /// anyway.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.inotify
-            .get()?
-            .as_ref()
-            .filter(|_| self.next.get().is_none())
-            .map(|watches| watches.inotify.as_fd())
+        let soon = Instant::now() + CHECK_PAUSE;
+        self.watches.as_fd().filter(|_| self.next.get().is_none_or(|next| next > soon))
     }
 
     /// Lists what is hidden.
@@ -176,7 +195,7 @@ impl Guard {
 
     /// Returns when the next check is due.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.next.get()
+        self.next.get().into_iter().chain(self.next_of_lost.get()).min()
     }
 
     /// Schedules a check soon, because something has changed.
@@ -216,76 +235,74 @@ impl Guard {
     pub(super) fn check(&self, writable: &[WritableBoundary<'_>]) -> Losses {
         let began = Instant::now();
         let mut losses = Losses::default();
-        if self.next.get().is_none_or(|next| next > began) {
+        let is_due = |next: &Cell<Option<Instant>>| next.get().is_some_and(|next| next <= began);
+        if is_due(&self.next) {
+            self.check_all(writable, &mut losses);
+            let is_notified = self.watches.missing() == 0 && !self.hidden.has_moved();
+            self.next.set((!is_notified).then(|| after(began)));
+        } else if is_due(&self.next_of_lost) {
+            self.check_places(writable, ProtectedState::is_lost, &mut losses);
+        } else {
             return losses;
         }
+        // It can be written without a name changing. However much else there is to look at, it is looked at by itself.
+        let is_lost = self.states.borrow().iter().any(ProtectedState::is_lost);
+        let next = if is_due(&self.next_of_lost) { after(began) } else { Instant::now() + CHECK_PAUSE };
+        self.next_of_lost.set(is_lost.then_some(next));
+        losses
+    }
+
+    fn check_all(&self, writable: &[WritableBoundary<'_>], losses: &mut Losses) {
         // What happens from here on is reported by the kernel.
-        let inotify = if began < self.began + POLLING_PHASE {
-            None
-        } else {
-            Some(self.inotify.get_or_init(|| watch(writable, &self.places, &self.hidden)))
-        };
-        if let Some(Some(watches)) = inotify {
-            losses.warnings.extend(self.refused_changes(watches, writable));
+        if self.began.elapsed() >= POLLING_PHASE {
+            self.watches.add(|around| root(writable, &self.hidden, around));
         }
-        let mut states = self.states.borrow_mut();
-        for (number, boundary) in writable.iter().enumerate() {
-            let Ok(root) = boundary.root.enter() else { continue };
-            let in_it =
-                self.places.iter().zip(states.iter_mut()).filter(|(place, _)| place.boundary == number);
-            for (place, state) in in_it {
-                place.check(&root, boundary, state, self.on_replaced, &mut losses);
-            }
-        }
+        losses.warnings.extend(self.refused_changes(writable));
+        self.check_places(writable, |_| true, losses);
         for (warning, guest) in self.hidden.shown() {
             losses.warnings.push(warning);
             if self.on_replaced == OnReplaced::End {
                 losses.shown.get_or_insert(guest);
             }
         }
-        let is_lost =
-            states.iter().any(|state| matches!(state, ProtectedState::Lost | ProtectedState::TooMuch));
-        // What is lost can be written without a name changing. Checking takes a tenth of the time, if it takes no longer than that.
-        let pause = match inotify {
-            // What was removed may be made again.
-            Some(Some(_)) if !is_lost && self.hidden.is_missing_any() => Some(POLL_INTERVAL),
-            Some(Some(_)) if !is_lost => None,
-            Some(None) if !is_lost => Some(POLL_INTERVAL),
-            _ => Some(CHECK_PAUSE),
-        };
-        self.next
-            .set(pause.map(|pause| Instant::now() + pause.max((began.elapsed() * 10).min(LONGEST_PAUSE))));
-        losses
     }
-}
 
-impl Guard {
-    /// Takes what the kernel has noted, and describes each configuration of git that a program has given up changing, once: git writes
-    /// `config.lock`, cannot put it in the place of what is mounted, and removes it again. Nothing says which program it was.
-    fn refused_changes(&self, watches: &Watches, writable: &[WritableBoundary<'_>]) -> Vec<String> {
+    /// Checks the protected paths in some states.
+    fn check_places(
+        &self,
+        writable: &[WritableBoundary<'_>],
+        is_wanted: impl Fn(&ProtectedState) -> bool,
+        losses: &mut Losses,
+    ) {
+        let mut states = self.states.borrow_mut();
+        for (number, boundary) in writable.iter().enumerate() {
+            let Ok(root) = boundary.root.enter() else { continue };
+            let in_it = self.places.iter().zip(states.iter_mut());
+            let in_it = in_it.filter(|(place, state)| place.boundary == number && is_wanted(state));
+            for (place, state) in in_it {
+                place.check(&root, boundary, state, self.on_replaced, losses);
+            }
+        }
+    }
+
+    /// Describes each configuration of git that a program has given up changing, once.
+    fn refused_changes(&self, writable: &[WritableBoundary<'_>]) -> Vec<String> {
         let mut refused = self.refused.borrow_mut();
         let mut warnings = Vec::new();
-        while let Ok(events) = watches.inotify.read_events() {
-            let given_up = events.iter().filter(|event| {
-                event.mask.contains(AddWatchFlags::IN_DELETE)
-                    && event.name.as_deref().is_some_and(|name| name == "config.lock")
-            });
-            for event in given_up {
-                let found = watches.of_git.iter().find(|(watch, _)| *watch == event.wd);
-                let Some((_, place)) = found.filter(|(_, place)| refused.insert(place.clone())) else {
-                    continue;
-                };
-                if let Some(boundary) = writable.get(place.0) {
-                    let config = boundary.remembered.host.join(&place.1).join("config");
-                    warnings.push(git_config_is_protected(&config));
-                }
-            }
-            if events.is_empty() {
-                break;
+        for directory in self.watches.given_up() {
+            let Around::GitConfig(boundary) = directory.around else { continue };
+            if let Some(boundary) = writable.get(boundary).filter(|_| refused.insert(directory.clone())) {
+                let config = boundary.remembered.host.join(&directory.path).join("config");
+                warnings.push(git_config_is_protected(&config));
             }
         }
         warnings
     }
+}
+
+/// Returns when the next check is due after one that began then: checking takes a tenth of the time, if it takes no longer than that.
+fn after(began: Instant) -> Instant {
+    Instant::now() + CHECK_PAUSE.max((began.elapsed() * 10).min(LONGEST_PAUSE))
 }
 
 /// Says what to do where git cannot change its configuration.
@@ -368,43 +385,31 @@ impl GuardedPath {
     }
 }
 
-/// Watches every directory on the path to a protected path; `None` where not all of them can be.
-fn watch(writable: &[WritableBoundary<'_>], places: &[GuardedPath], hidden: &HiddenGuard) -> Option<Watches> {
-    let directories: BTreeSet<(usize, PathBuf)> = places
-        .iter()
-        .flat_map(|place| place.one.path.ancestors().skip(1).map(|path| (place.boundary, path.to_path_buf())))
-        .collect();
-    let around_hidden = hidden.directories();
-    if directories.len() + around_hidden.len() > MAX_WATCHED {
-        return None;
-    }
-    let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
-    let changes = AddWatchFlags::IN_MOVED_FROM | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
-    let mut of_git = Vec::new();
-    for (boundary, path) in directories {
-        let root = writable.get(boundary)?.root.enter().ok()?;
-        let watch = add_watch(&inotify, &root, &path, changes)?;
-        let config = path.join("config");
-        if places.iter().any(|place| place.boundary == boundary && place.one.path == config) {
-            of_git.push((watch, (boundary, path)));
+/// Lists every directory on the path to a protected or hidden path.
+fn directories(places: &[GuardedPath], hidden: &HiddenGuard) -> Vec<Directory> {
+    let mut around = BTreeMap::new();
+    for place in places {
+        for path in place.one.path.ancestors().skip(1) {
+            around.entry((place.boundary, path)).or_insert(Around::Protected(place.boundary));
+        }
+        if let Some(git) = place.one.path.parent().filter(|_| place.one.path.ends_with("config")) {
+            around.insert((place.boundary, git), Around::GitConfig(place.boundary));
         }
     }
-    for (root, path) in around_hidden {
-        add_watch(&inotify, &root.enter().ok()?, path, changes)?;
-    }
-    Some(Watches { inotify, of_git })
+    let around = around.into_iter().map(|((_, path), around)| Directory { path: path.into(), around });
+    around.chain(hidden.directories()).collect()
 }
 
-fn add_watch(
-    inotify: &Inotify,
-    root: &Entered<'_>,
-    path: &Path,
-    changes: AddWatchFlags,
-) -> Option<WatchDescriptor> {
-    let directory = beneath::directory(root, path).ok()?;
-    // This leads to what was opened, whatever has that name by now.
-    let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    inotify.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()
+/// Returns the boundary that a directory lies in.
+fn root<'a>(
+    writable: &'a [WritableBoundary<'_>],
+    hidden: &'a HiddenGuard,
+    around: Around,
+) -> Option<&'a Root> {
+    match around {
+        Around::Protected(number) | Around::GitConfig(number) => writable.get(number).map(|one| &one.root),
+        Around::Hidden(number) => hidden.root(number),
+    }
 }
 
 #[cfg(test)]

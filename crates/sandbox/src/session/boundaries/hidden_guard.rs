@@ -15,6 +15,7 @@ use policy::plan::{Boundary, BoundaryKind, FileId, Plan};
 use policy::text::escape;
 use rustix::io::Errno;
 
+use super::watches::{Around, Directory};
 use super::whereabouts::Whereabouts;
 use crate::boundary::detect::origin::{Facts, born};
 use crate::boundary::hide::{self, HideQuery};
@@ -289,15 +290,15 @@ impl HiddenGuard {
         self.0.iter().flat_map(|boundary| &boundary.paths).map(|path| path.one.clone()).collect()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Counts what is hidden.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|boundary| boundary.paths.len()).sum()
     }
 
-    /// Returns whether something that was hidden is not at its place at the moment.
-    pub(super) fn is_missing_any(&self) -> bool {
-        let is_missing =
-            |path: &GuardedHidden| matches!(path.state.get(), CoverState::Moved | CoverState::Missing);
-        self.0.iter().flat_map(|boundary| &boundary.paths).any(is_missing)
+    /// Returns whether something that is hidden lies where no notification is of it.
+    pub(super) fn has_moved(&self) -> bool {
+        let has_moved = |path: &GuardedHidden| path.state.get() == CoverState::Moved;
+        self.0.iter().flat_map(|boundary| &boundary.paths).any(has_moved)
     }
 
     /// Lists what is shown that was hidden, once: a sentence for a person, and the path inside.
@@ -310,14 +311,21 @@ impl HiddenGuard {
     }
 
     /// Lists every directory on the way to a hidden path.
-    pub(super) fn directories(&self) -> Vec<(&Root, &Path)> {
+    pub(super) fn directories(&self) -> Vec<Directory> {
         fn above(boundary: &HidingBoundary) -> BTreeSet<&Path> {
             let paths = boundary.paths.iter().flat_map(|path| path.one.path.ancestors().skip(1));
             paths.collect()
         }
-        let all =
-            self.0.iter().flat_map(|boundary| above(boundary).into_iter().map(|path| (&boundary.root, path)));
+        let directory = |number, path: &Path| Directory { path: path.into(), around: Around::Hidden(number) };
+        let all = self.0.iter().enumerate().flat_map(|(number, boundary)| {
+            above(boundary).into_iter().map(move |path| directory(number, path))
+        });
         all.collect()
+    }
+
+    /// Returns the root of a boundary that such a directory lies in.
+    pub(super) fn root(&self, number: usize) -> Option<&Root> {
+        self.0.get(number).map(|boundary| &boundary.root)
     }
 }
 
