@@ -295,6 +295,53 @@ fn a_replaced_directory_with_too_much_in_it_ends_the_sandbox() {
     }
 }
 
+/// Writes into a file that was replaced, and closes a directory above it at once.
+const WRITES_AND_CLOSES: &str = r#"
+import os, sys, time
+path, closed = ".git/config", sys.argv[1]
+before = os.stat(path).st_ino
+print("ready", flush=True)
+while os.stat(path).st_ino == before:
+    pass
+while True:
+    try:
+        file = os.open(path, os.O_RDWR)
+        break
+    except OSError:
+        pass
+os.chmod(closed, 0)
+os.pwrite(file, open("evil", "rb").read() if closed != "." else b"[core]\n\tfsmonitor = x\n", 0)
+time.sleep(1000)
+"#;
+
+#[test]
+fn an_agent_that_closes_the_directory_of_a_replaced_file_does_not_hide_it_from_the_guard() {
+    for caller in callers("directories that are closed over replaced files") {
+        for closed in [".git", "."] {
+            let place = Place::new(caller);
+            assert!(place.outside(&["git", "init", "-q", "."]).status().unwrap().success());
+            place.write("workspace/evil", EVIL);
+            let argv = ["python3", "-c", WRITES_AND_CLOSES, closed];
+            let client = ready::start(&mut place.inside(&["--timeout", "20s"], &argv));
+            replace(&place, CONFIG);
+            let output = client.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            for directory in [place.workspace(), place.workspace().join(".git")] {
+                let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+                fs::set_permissions(directory, open).unwrap();
+            }
+            assert_eq!(output.status.code(), Some(75), "{closed} by {caller:?}: {said}");
+            assert!(!config(&place).contains("fsmonitor"), "{closed} by {caller:?}: {said}");
+        }
+        // The control: what is known to be in its place is no loss.
+        let (place, client) = waiting(caller, &[], "chmod 000 .git; sleep 1.2; chmod 755 .git");
+        let (output, said) = finished(client);
+        assert_eq!(output.status.code(), Some(0), "by {caller:?}: {said}");
+        assert_eq!(said, "", "by {caller:?}");
+        assert_eq!(config(&place), CONFIG, "by {caller:?}: {said}");
+    }
+}
+
 /// A file system that gives the number of a removed file to the next one, as ext4 does, hides that it is another one.
 #[test]
 fn of_many_protected_paths_each_is_noticed_that_is_another_file_with_the_same_number() {

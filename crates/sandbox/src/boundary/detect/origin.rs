@@ -11,6 +11,7 @@ use std::path::Path;
 
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, StatxFlags};
+use rustix::io::Errno;
 
 use crate::host::beneath;
 use crate::host::stamp::sees_stores;
@@ -87,21 +88,26 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn at(root: BorrowedFd<'_>, path: &Path) -> Option<Self> {
-        let (parent, name) = beneath::parent(root, path).ok()?;
+        Self::look(root, path).ok()
+    }
+
+    /// Returns the same, or why there are none.
+    pub(crate) fn look(root: BorrowedFd<'_>, path: &Path) -> Result<Self, Errno> {
+        let (parent, name) = beneath::parent(root, path)?;
         Self::statx(parent.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// Returns them of what is open.
     pub(crate) fn of(file: BorrowedFd<'_>) -> Option<Self> {
-        Self::statx(file, OsStr::new(""), AtFlags::EMPTY_PATH)
+        Self::statx(file, OsStr::new(""), AtFlags::EMPTY_PATH).ok()
     }
 
-    fn statx(directory: BorrowedFd<'_>, name: &OsStr, flags: AtFlags) -> Option<Self> {
+    fn statx(directory: BorrowedFd<'_>, name: &OsStr, flags: AtFlags) -> Result<Self, Errno> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let stat = rustix::fs::statx(directory, name, flags, wanted).ok()?;
+        let stat = rustix::fs::statx(directory, name, flags, wanted)?;
         let time = |time: rustix::fs::StatxTimestamp| (time.tv_sec, i64::from(time.tv_nsec));
         let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
-        Some(Self {
+        Ok(Self {
             file_id: FileId { device, inode: stat.stx_ino },
             btime: (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| time(stat.stx_btime)),
             changed: time(stat.stx_ctime),

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use policy::classify::Reason;
 use policy::plan::{Boundary, OnReplaced};
 use policy::text::escape;
+use rustix::io::Errno;
 
 use super::hidden_guard::HiddenGuard;
 use super::watches::{Around, Directory, Watches};
@@ -98,7 +99,7 @@ struct GuardedPath {
 /// What tells a file from another one that is given its number.
 enum KnownBy {
     /// It is kept open, so no other one is.
-    OpenFile(#[expect(dead_code, reason = "the kernel sees it")] OwnedFd),
+    OpenFile(OwnedFd),
     /// It was made then, where its file system knows that.
     Birth(Option<Time>),
 }
@@ -121,6 +122,15 @@ impl ProtectedState {
     fn is_lost(&self) -> bool {
         matches!(self, Self::Lost | Self::TooMuch)
     }
+}
+
+/// What has become of what was mounted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Loss {
+    Replaced,
+    Removed,
+    /// It cannot be looked at, as the agent can bring about by taking rights from a directory, and nothing tells that it is in its place.
+    Unseen,
 }
 
 /// What a check has found.
@@ -214,7 +224,7 @@ impl Guard {
                 .iter()
                 .zip(states.iter())
                 .filter(|(place, state)| place.boundary == number && **state == ProtectedState::Held);
-            losses.extend(held.filter_map(|(place, _)| place.loss(&root, boundary)));
+            losses.extend(held.filter_map(|(place, _)| Some(place.describe(place.loss(&root)?, boundary))));
         }
         losses.extend(self.hidden.shown().into_iter().map(|(warning, _)| warning));
         losses
@@ -226,7 +236,7 @@ impl Guard {
         let Ok(root) = boundary.root.enter() else { return Vec::new() };
         let until = Deadline::after(REPLACED_LIMIT);
         let in_it = self.places.iter().filter(|place| place.boundary == number);
-        let lost = in_it.filter(|place| place.loss(&root, boundary).is_some());
+        let lost = in_it.filter(|place| place.loss(&root).is_some());
         let compared = lost.map(|place| boundary.remembered.baseline.compare_at(&root, &place.one, until));
         compared.flat_map(|compared| compared.findings).collect()
     }
@@ -315,19 +325,33 @@ fn git_config_is_protected(config: &Path) -> String {
 }
 
 impl GuardedPath {
-    /// Describes how the protection was removed, if it was.
-    fn loss(&self, root: &Entered<'_>, boundary: &WritableBoundary<'_>) -> Option<String> {
-        let facts = Facts::at(root.as_fd(), &self.one.path);
-        if facts.as_ref().is_some_and(|facts| self.is_it(facts)) {
-            return None;
+    /// Returns how the protection was removed, if it was.
+    fn loss(&self, root: &Entered<'_>) -> Option<Loss> {
+        match Facts::look(root.as_fd(), &self.one.path) {
+            Ok(facts) => (!self.is_it(&facts)).then_some(Loss::Replaced),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Some(Loss::Removed),
+            Err(_) => (!self.is_in_place(root)).then_some(Loss::Unseen),
         }
-        let what = if facts.is_some() { "replaced" } else { "removed" };
-        Some(format!(
-            "{}: {} was {what} on the host while the sandbox ran, and is not read-only inside any more; the next run \
-             protects it again",
-            escape::path(&boundary.remembered.host),
-            escape::path(&self.one.path)
-        ))
+    }
+
+    /// Asks the kernel for the path of what is kept open, for which it wants no right.
+    fn is_in_place(&self, root: &Entered<'_>) -> bool {
+        let KnownBy::OpenFile(held) = &self.known_by else { return false };
+        let place = beneath::path_of(root).map(|top| top.join(&self.one.path));
+        place.is_ok_and(|place| beneath::path_of(held) == Ok(place))
+    }
+
+    fn describe(&self, loss: Loss, boundary: &WritableBoundary<'_>) -> String {
+        let host = escape::path(&boundary.remembered.host);
+        let path = escape::path(&self.one.path);
+        let what = match loss {
+            Loss::Replaced => "was replaced on the host while the sandbox ran, and",
+            Loss::Removed => "was removed on the host while the sandbox ran, and",
+            Loss::Unseen => {
+                "cannot be looked at any more while the sandbox runs, and counts as replaced: maybe it"
+            }
+        };
+        format!("{host}: {path} {what} is not read-only inside any more; the next run protects it again")
     }
 
     fn is_it(&self, facts: &Facts) -> bool {
@@ -346,9 +370,13 @@ impl GuardedPath {
         on_replaced: OnReplaced,
         losses: &mut Losses,
     ) {
+        if *state == ProtectedState::Reported {
+            return;
+        }
+        let loss = self.loss(root);
         if *state == ProtectedState::Held {
-            let Some(loss) = self.loss(root, boundary) else { return };
-            losses.warnings.push(loss);
+            let Some(loss) = loss else { return };
+            losses.warnings.push(self.describe(loss, boundary));
             *state = ProtectedState::Lost;
         }
         let limit = match state {
@@ -358,7 +386,12 @@ impl GuardedPath {
         };
         // Each time, whatever the time of change says: a store through a mapping need not change that.
         let compared = boundary.remembered.baseline.compare_at(root, &self.one, Deadline::after(limit));
-        let Some(finding) = self.finding(compared, state) else { return };
+        let finding = if loss == Some(Loss::Unseen) {
+            Some(self.hidden_finding())
+        } else {
+            self.finding(compared, state)
+        };
+        let Some(finding) = finding else { return };
         *state = ProtectedState::Reported;
         losses.warnings.push(format!("{}: {finding}", escape::path(&boundary.remembered.host)));
         if on_replaced == OnReplaced::End {
@@ -380,8 +413,12 @@ impl GuardedPath {
             *state = ProtectedState::TooMuch;
             return None;
         }
+        Some(self.hidden_finding())
+    }
+
+    fn hidden_finding(&self) -> Finding {
         let (path, origin) = (self.one.path.clone(), FindingOrigin::Replaced);
-        Some(Finding { path, reason: Reason::Hidden, origin, quarantined: None, restored: false })
+        Finding { path, reason: Reason::Hidden, origin, quarantined: None, restored: false }
     }
 }
 
