@@ -62,7 +62,8 @@ pub(super) fn exit_code(end: &End, provider: Provider) -> (ExitCode, Option<Comm
             let error = CommandError::message(
                 Code::CommandUnprotected,
                 format_args!(
-                    "a program on this host replaced {} while the sandbox ran, which had hidden it, and it was ended",
+                    "a program on this host replaced, moved or removed {} while the sandbox ran, which had hidden it, or it cannot be looked at any \
+                     more, and it was ended",
                     escape::path(path)
                 ),
             );

@@ -324,20 +324,23 @@ fn a_hidden_file_that_the_host_moves_is_gone_after() {
     const NEW: &str = "echo KEY=2 >new && mv new";
     const READ: &str = "echo ready; read -r go; sleep 1.5; cat *.key */*.key 2>/dev/null; true";
     for caller in callers("hidden files that are moved") {
-        for (action, is_shown) in [
-            ("mv sub sub2".to_owned(), false),
-            (format!("mv sub sub2; {NEW} sub2/x.key"), true),
-            (format!("mv sub sub2; sleep 2.5; {NEW} sub2/x.key"), true),
-            (format!("mv sub sub2; ln -s sub2 sub; sleep 2.5; {NEW} sub2/x.key"), true),
-            ("mv sub/x.key sub/y.key".to_owned(), false),
-            (format!("mv sub/x.key sub/y.key; sleep 2.5; {NEW} sub/y.key"), true),
-            ("mv sub/x.key x.key".to_owned(), true),
-            ("mv sub sub2; mkdir sub; mv sub2/x.key sub".to_owned(), true),
-            ("mv sub ../home/sub2".to_owned(), false),
-            ("mv sub ../home/sub2; sleep 2.5; mv ../home/sub2 sub".to_owned(), false),
-            ("mv sub sub2; rm sub2/x.key".to_owned(), false),
-            ("rm -r sub".to_owned(), false),
-            (format!("rm sub/x.key; sleep 2.5; {NEW} sub/x.key"), true),
+        for (action, is_shown, is_said) in [
+            ("mv sub sub2".to_owned(), false, false),
+            (format!("mv sub sub2; {NEW} sub2/x.key"), true, true),
+            (format!("mv sub sub2; sleep 2.5; {NEW} sub2/x.key"), true, true),
+            (format!("mv sub sub2; ln -s sub2 sub; sleep 2.5; {NEW} sub2/x.key"), true, true),
+            ("mv sub/x.key sub/y.key".to_owned(), false, false),
+            (format!("mv sub/x.key sub/y.key; sleep 2.5; {NEW} sub/y.key"), true, true),
+            // As editors do that keep the file of before.
+            (format!("mv sub/x.key sub/x.key~; {NEW} sub/x.key"), true, true),
+            ("mv sub/x.key x.key".to_owned(), true, true),
+            ("mv sub sub2; mkdir sub; mv sub2/x.key sub".to_owned(), true, true),
+            ("mv sub ../home/sub2".to_owned(), false, false),
+            ("mv sub ../home/sub2; sleep 2.5; mv ../home/sub2 sub".to_owned(), false, false),
+            // An agent that is quick has read it while it was removed.
+            ("mv sub sub2; rm sub2/x.key".to_owned(), false, true),
+            ("rm -r sub".to_owned(), false, true),
+            (format!("rm sub/x.key; sleep 2.5; {NEW} sub/x.key"), true, true),
         ] {
             let case = format!("{action}, by {caller:?}");
             let place = Place::new(caller);
@@ -350,8 +353,91 @@ fn a_hidden_file_that_the_host_moves_is_gone_after() {
             let output = client.wait_with_output().unwrap();
             assert!(output.status.success(), "{case}: {output:?}");
             assert_eq!(said(&output).contains("KEY"), is_shown, "{case}: {output:?}");
-            assert_eq!(error(&output).contains("hidden inside"), is_shown, "{case}: {output:?}");
+            assert_eq!(error(&output).contains("hidden inside"), is_said, "{case}: {output:?}");
         }
+    }
+}
+
+/// Reads a hidden file as soon as it is another one, and does at once what keeps others from finding it where it was.
+const READS_AND_COVERS_UP: &str = r#"
+import os, sys, time
+path, action = "sub/deep/x.key", sys.argv[1]
+before = os.stat(path).st_ino
+print("ready", flush=True)
+while True:
+    try:
+        if os.stat(path).st_ino != before:
+            content = open(path).read()
+            exec(action)
+            break
+    except OSError:
+        pass
+print(content, flush=True)
+time.sleep(1000)
+"#;
+
+#[test]
+fn an_agent_that_takes_a_replaced_file_away_or_closes_its_directory_does_not_hide_that_from_the_guard() {
+    for caller in callers("replaced hidden files that are taken away") {
+        for action in [
+            "os.unlink(path)",
+            "os.rename(path, 'sub/deep/notes')",
+            "os.link(path, 'sub/deep/notes'); os.unlink(path)",
+            "os.chmod('sub/deep', 0)",
+            "os.chmod('sub', 0)",
+            // The control.
+            "pass",
+        ] {
+            let case = format!("{action}, by {caller:?}");
+            let place = Place::new(caller);
+            place.write("workspace/sub/deep/x.key", "KEY=1\n");
+            let argv = ["python3", "-c", READS_AND_COVERS_UP, action];
+            let flags = ["--timeout", "20s", "--hide", "x.key"];
+            let mut client = ready::start(&mut place.inside(&flags, &argv));
+            place.write("workspace/sub/deep/new", "KEY=2\n");
+            let deep = place.workspace().join("sub/deep");
+            fs::rename(deep.join("new"), deep.join("x.key")).unwrap();
+            drop(client.stdin.take());
+            let output = client.wait_with_output().unwrap();
+            for directory in ["sub", "sub/deep"] {
+                let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+                fs::set_permissions(place.workspace().join(directory), open).unwrap();
+            }
+            assert_eq!(output.status.code(), Some(75), "{case}: {output:?}");
+            assert!(error(&output).contains("sub/deep/x.key"), "{case}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn a_hidden_file_that_the_host_removes_ends_the_sandbox() {
+    for caller in callers("removed hidden files") {
+        for (action, code) in [("rm .env", 75), ("mv .env .env.before", 0)] {
+            let case = format!("{action}, by {caller:?}");
+            let place = Place::new(caller);
+            place.write("workspace/.env", "KEY=1");
+            let wait = "echo ready; read -r go; sleep 2";
+            let mut client = ready::start(&mut place.inside(&["--hide", ".env"], &["sh", "-c", wait]));
+            assert!(place.outside(&["sh", "-c", action]).status().unwrap().success(), "{case}");
+            client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+            let output = client.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(code), "{case}: {output:?}");
+            assert_eq!(error(&output).contains(".env was removed"), code == 75, "{case}: {output:?}");
+        }
+    }
+}
+
+/// What is known to be in its place stays hidden, and nothing is said of it.
+#[test]
+fn an_agent_may_close_the_directory_of_a_hidden_file() {
+    for caller in callers("closed directories of hidden files") {
+        let place = Place::new(caller);
+        place.write("workspace/sub/deep/x.key", "KEY=1");
+        let attack =
+            "chmod 000 sub/deep && sleep 2; cat sub/deep/x.key; chmod 755 sub/deep; cat sub/deep/x.key";
+        let output = script(&place, &["--hide", "x.key"], attack);
+        assert!(output.status.success() && said(&output).is_empty(), "by {caller:?}: {output:?}");
+        assert!(!error(&output).contains("hidden"), "by {caller:?}: {output:?}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::machine::Caller;
 use crate::place::Place;
 use crate::{Staying, callers, error_code, everywhere, name, ours, said};
 
@@ -72,18 +73,27 @@ fn one_that_is_to_run_on_says_what_it_shows() {
     }
 }
 
+/// An agent that is quick has read it while it was removed, or what was there in between.
 #[test]
-fn what_was_hidden_and_is_removed_shows_nothing() {
+fn what_was_hidden_and_is_removed_counts_as_shown() {
     for caller in callers("hidden files of persistent sandboxes that are removed") {
-        for action in ["rm sub/.env", "rm -r sub", "rm -r .sandboxctl-quarantine"] {
+        for action in ["rm sub/.env", "rm -r sub", "rm -r .sandboxctl-quarantine", "chmod 000 sub"] {
             let case = format!("{action}, by {caller:?}");
             let place = Place::new(caller);
             place.write("workspace/sub/.env", "KEY=1\n");
             place.write("workspace/.sandboxctl-quarantine/17-0/dot-env", "KEY=2\n");
             let sandbox = Staying::create(&place, &["--hide", ".env"]);
+            assert_eq!(sandbox.prints(&["sh", "-c", "find . -type f -exec cat {} +"]), "", "{case}");
             let done = place.outside(&["sh", "-c", action]).current_dir(place.workspace()).status().unwrap();
             assert!(done.success(), "{case}");
-            assert_eq!(sandbox.prints(&["sh", "-c", "find . -type f -exec cat {} +"]), "", "{case}");
+            let output = sandbox.exec(&["--format", "json"], &["true"]).output().unwrap();
+            if action.starts_with("chmod") && caller == Caller::Root {
+                // The control: root can look, and it is hidden still.
+                assert!(output.status.success(), "{case}: {output:?}");
+                continue;
+            }
+            let _ = place.outside(&["chmod", "755", "sub"]).output().unwrap();
+            assert_eq!(error_code(&output), "sandbox.shown", "{case}: {output:?}");
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! The kernel takes the cover off what is replaced, as it does with what makes a protected path read-only, see `mount_namespaces(7)`, and
 //! the agent can read what has taken its place. What is renamed keeps its cover, so the guard goes after it. But a cover belongs to the
-//! mount that it was put on: what is moved past a pinned directory is shown.
+//! mount that it was put on: what is moved past a pinned directory is shown. And what is removed is shown for a moment: the kernel takes the cover
+//! off before the name. An agent that is quick reads it then, or what takes its place, and takes that away before anybody looks.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use policy::plan::{Boundary, BoundaryKind, FileId, Plan};
 use policy::text::escape;
@@ -18,19 +18,14 @@ use rustix::io::Errno;
 use super::watches::{Around, Directory};
 use super::whereabouts::Whereabouts;
 use crate::boundary::detect::origin::{Facts, born};
-use crate::boundary::hide::{self, HideQuery};
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::{Entered, Root};
 use crate::host::beneath;
-use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::state::sandboxes::CoveredPath;
 
 /// How many files are kept open, so that no other one gets their number, and so that they are found again where they are renamed.
 const MAX_HELD: usize = 256;
-
-/// How long is looked for what is gone from where it was. Somebody waits for their command.
-const SEARCH_LIMIT: Duration = Duration::from_secs(5);
 
 /// Watches over the hidden paths of a run.
 #[derive(Default)]
@@ -62,8 +57,6 @@ enum CoverState {
     Covered,
     /// It was renamed with its cover, to where no notification is of it.
     Moved,
-    /// It was removed, and its cover with it.
-    Missing,
     /// It or something else is shown, which was reported.
     Shown,
 }
@@ -74,36 +67,36 @@ enum Uncovered {
     Replaced(PathBuf),
     /// It is at this place, past a mount.
     Moved(PathBuf),
+    /// It has no name any more, and had this one last.
+    Removed(PathBuf),
     /// Nobody knows where it is.
     Lost,
+    /// It cannot be looked at, as the agent can bring about by taking rights from a directory, and nothing tells that it is in its place.
+    Unseen,
 }
 
 /// One inspection of a boundary.
 struct Inspection<'a> {
     boundary: &'a HidingBoundary,
     root: &'a Entered<'a>,
-    directories: RefCell<HashMap<PathBuf, Option<FileId>>>,
+    directories: RefCell<HashMap<PathBuf, Result<FileId, Errno>>>,
 }
 
 impl Inspection<'_> {
     /// Lists the mounts that a path lies in, from the outermost one.
-    fn mounts(&self, path: &Path) -> Vec<FileId> {
+    fn mounts(&self, path: &Path) -> Result<Vec<FileId>, Errno> {
         let mounted = &self.boundary.mounted;
         if mounted.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let mut directories = self.directories.borrow_mut();
-        let mut above: Vec<FileId> = path
-            .ancestors()
-            .skip(1)
-            .filter(|path| *path != Path::new(""))
-            .filter_map(|path| {
-                *directories.entry(path.to_path_buf()).or_insert_with(|| self.file_id(path).ok())
-            })
-            .filter(|directory| mounted.contains(directory))
-            .collect();
+        let mut above = Vec::new();
+        for path in path.ancestors().skip(1).filter(|path| *path != Path::new("")) {
+            let directory = *directories.entry(path.to_path_buf()).or_insert_with(|| self.file_id(path));
+            above.extend(Some(directory?).filter(|directory| mounted.contains(directory)));
+        }
         above.reverse();
-        above
+        Ok(above)
     }
 
     fn file_id(&self, path: &Path) -> Result<FileId, Errno> {
@@ -136,7 +129,7 @@ impl HidingBoundary {
                 path: one.path.clone(),
                 file_id: one.file_id,
                 born: born(root.as_fd(), &one.path),
-                mounts: inspection.mounts(&one.path),
+                mounts: inspection.mounts(&one.path).unwrap_or_default(),
             };
             let held = (at < MAX_HELD).then(|| beneath::hold(&root, &one.path).ok()).flatten();
             GuardedHidden::new(one, held)
@@ -192,6 +185,21 @@ impl HidingBoundary {
                 );
                 (warning, self.guest.join(place))
             }
+            Uncovered::Removed(place) => {
+                let place_shown = escape::path(place);
+                let warning = format!(
+                    "{host}: {place_shown} was removed or replaced on the host while the sandbox ran, and may not have been hidden inside \
+                     at that moment; the next run hides what is there"
+                );
+                (warning, self.guest.join(place))
+            }
+            Uncovered::Unseen => {
+                let warning = format!(
+                    "{host}: {path} cannot be looked at any more while the sandbox runs, and may not be hidden inside any more; the next run \
+                     hides it again"
+                );
+                (warning, self.guest.join(&one.path))
+            }
             Uncovered::Lost => {
                 let warning = format!(
                     "{host}: {path} was moved or removed on the host while the sandbox ran, and may not be hidden inside any more; \
@@ -215,15 +223,30 @@ impl GuardedHidden {
             return None;
         }
         let place = self.place.borrow().clone();
+        // Editors rename it to keep it, with its cover, and make another one at its old place.
+        let is_another = |file_id: FileId| file_id != self.one.file_id;
+        if place != self.one.path && inspection.file_id(&self.one.path).is_ok_and(is_another) {
+            return Some(Uncovered::Replaced(self.one.path.clone()));
+        }
         match inspection.file_id(&place) {
-            // Whatever is made where one was removed has no cover.
-            Ok(_) if self.state.get() == CoverState::Missing => Some(Uncovered::Replaced(place)),
-            Ok(file_id) if file_id != self.one.file_id || self.is_reborn(inspection, &place) => {
+            Ok(file_id) if is_another(file_id) || self.is_reborn(inspection, &place) => {
                 Some(Uncovered::Replaced(place))
             }
-            Ok(_) if inspection.mounts(&place) != self.one.mounts => Some(Uncovered::Moved(place)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.go_after(inspection),
-            Ok(_) | Err(_) => None,
+            Ok(_) => self.check_mounts(inspection, place),
+            Err(errno) => self.go_after(inspection, errno),
+        }
+    }
+
+    /// Checks whether it is in the same mounts in the place where it was found.
+    fn check_mounts(&self, inspection: &Inspection<'_>, place: PathBuf) -> Option<Uncovered> {
+        match inspection.mounts(&place) {
+            Ok(mounts) => (mounts != self.one.mounts).then_some(Uncovered::Moved(place)),
+            // It is being moved right now.
+            Err(errno) if is_gone(errno) => {
+                self.state.set(CoverState::Moved);
+                None
+            }
+            Err(_) => Some(Uncovered::Unseen),
         }
     }
 
@@ -231,33 +254,33 @@ impl GuardedHidden {
     fn is_reborn(&self, inspection: &Inspection<'_>, place: &Path) -> bool {
         self.held.is_none()
             && self.one.born.is_some_and(|born| {
-                Facts::at(inspection.root.as_fd(), place).is_some_and(|facts| facts.btime != Some(born))
+                Facts::at(inspection.root.as_fd(), place).is_none_or(|facts| facts.btime != Some(born))
             })
     }
 
-    /// Looks for it where it is no more.
-    fn go_after(&self, inspection: &Inspection<'_>) -> Option<Uncovered> {
-        let Some(held) = &self.held else { return Some(Uncovered::Lost) };
+    /// Asks the kernel where it is, which wants no right for that.
+    fn go_after(&self, inspection: &Inspection<'_>, errno: Errno) -> Option<Uncovered> {
+        let Some(held) = &self.held else {
+            return Some(if is_gone(errno) { Uncovered::Lost } else { Uncovered::Unseen });
+        };
         match Whereabouts::of(held, self.one.file_id, inspection.root) {
             Whereabouts::Inside(place) => {
                 let path = inspection.boundary.host.join(&place);
                 let was = inspection.boundary.host.join(&self.one.path);
                 let is_new_to = |other: &PathBuf| path.starts_with(other) && !was.starts_with(other);
-                if inspection.mounts(&place) != self.one.mounts
-                    || inspection.boundary.others.iter().any(is_new_to)
-                {
+                if inspection.boundary.others.iter().any(is_new_to) {
                     return Some(Uncovered::Moved(place));
                 }
-                self.place.replace(place);
-                self.state.set(CoverState::Moved);
-                None
+                let before = self.place.replace(place.clone());
+                if before != place {
+                    self.state.set(CoverState::Moved);
+                }
+                self.check_mounts(inspection, place)
             }
             Whereabouts::Removed(place) => {
-                self.state.set(CoverState::Missing);
-                let place = place?;
+                let place = place.unwrap_or_else(|| self.place.borrow().clone());
                 let is_replaced = inspection.file_id(&place).is_ok();
-                self.place.replace(place.clone());
-                is_replaced.then_some(Uncovered::Replaced(place))
+                Some(if is_replaced { Uncovered::Replaced(place) } else { Uncovered::Removed(place) })
             }
             Whereabouts::Outside(path) => {
                 self.state.set(CoverState::Moved);
@@ -272,6 +295,11 @@ impl GuardedHidden {
             Whereabouts::Unknown => Some(Uncovered::Lost),
         }
     }
+}
+
+/// Returns whether an error says that nothing is there.
+fn is_gone(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
 
 impl HiddenGuard {
@@ -330,10 +358,9 @@ impl HiddenGuard {
 }
 
 /// Lists what is shown of what a sandbox hid when it started, for a sandbox that nobody watches: a sentence for a person, and the path inside.
-/// Nothing was kept open, so what is gone from where it was is looked for: where it is in no shared directory, it was removed, and shows nothing.
+/// Nothing was kept open, so nobody knows what has become of what is gone from where it was.
 pub(crate) fn shown_since(plan: &Plan, caller: Identity, covered: &[CoveredPath]) -> Vec<(String, PathBuf)> {
     let mut all = Vec::new();
-    let mut lost = Vec::new();
     for (number, boundary) in plan.boundaries.iter().enumerate() {
         let in_it: Vec<_> = covered.iter().filter(|one| one.boundary == number).collect();
         if in_it.is_empty() {
@@ -341,13 +368,7 @@ pub(crate) fn shown_since(plan: &Plan, caller: Identity, covered: &[CoveredPath]
         }
         let hiding = HidingBoundary::open(plan, caller, boundary).map(|hiding| hiding.remembering(in_it));
         if let Some((hiding, Ok(uncovered))) = hiding.as_ref().map(|hiding| (hiding, hiding.uncovered())) {
-            for (one, uncovered) in uncovered {
-                let said = hiding.describe(one, &uncovered);
-                match uncovered {
-                    Uncovered::Lost => lost.push((one.file_id, said)),
-                    Uncovered::Replaced(_) | Uncovered::Moved(_) => all.push(said),
-                }
-            }
+            all.extend(uncovered.into_iter().map(|(one, uncovered)| hiding.describe(one, &uncovered)));
         } else {
             let warning = format!(
                 "{} was moved or replaced on the host while the sandbox ran, so nobody knows whether all is hidden in it",
@@ -356,24 +377,5 @@ pub(crate) fn shown_since(plan: &Plan, caller: Identity, covered: &[CoveredPath]
             all.push((warning, boundary.guest.clone()));
         }
     }
-    let wanted = lost.iter().map(|(file_id, _)| *file_id).collect();
-    let found = if lost.is_empty() { None } else { found_again(plan, caller, &wanted) };
-    let may_be_shown = |file_id: &FileId| found.as_ref().is_none_or(|found| found.contains(file_id));
-    all.extend(lost.into_iter().filter(|(file_id, _)| may_be_shown(file_id)).map(|(_, said)| said));
     all
-}
-
-/// Looks for files and directories in everything that is shared; `None` where not all of that could be searched.
-fn found_again(plan: &Plan, caller: Identity, wanted: &HashSet<FileId>) -> Option<HashSet<FileId>> {
-    let until = Deadline::after(SEARCH_LIMIT);
-    let mut found = HashSet::new();
-    for boundary in plan.boundaries.iter().filter(|boundary| boundary.kind != BoundaryKind::File) {
-        let root = Root::open(boundary, caller).ok()?;
-        let search = hide::search(&root.enter().ok()?, HideQuery::SameFiles(wanted), until).ok()?;
-        if !search.is_whole {
-            return None;
-        }
-        found.extend(search.hidden.iter().map(|one| one.file_id));
-    }
-    Some(found)
 }

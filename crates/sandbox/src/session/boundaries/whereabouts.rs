@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::plan::FileId;
+use rustix::io::Errno;
 
 use crate::boundary::root::Entered;
 use crate::host::beneath;
@@ -33,8 +34,13 @@ impl Whereabouts {
         let (Ok(top), Ok(path)) = (beneath::path_of(root), beneath::path_of(held)) else {
             return Self::Unknown;
         };
-        let is_there =
-            |path: &Path| beneath::stat(root, path).is_ok_and(|stat| beneath::file_id(&stat) == file_id);
+        let is_removed = path.as_os_str().as_bytes().ends_with(REMOVED);
+        let is_there = |path: &Path| match beneath::stat(root, path) {
+            Ok(stat) => beneath::file_id(&stat) == file_id,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => false,
+            // Who may not look is told by the kernel.
+            Err(_) => !is_removed,
+        };
         if let Some(place) = path.strip_prefix(&top).ok().filter(|place| is_there(place)) {
             return Self::Inside(place.into());
         }

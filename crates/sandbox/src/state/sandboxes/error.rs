@@ -37,7 +37,8 @@ pub enum SandboxError {
     Unreachable { name: String, source: io::Error },
     /// What the path inside leads to has no cover any more.
     #[error(
-        "sandbox \"{name}\" does not hide {} any more: a program on this host has replaced, moved or removed it since the sandbox started",
+        "sandbox \"{name}\" does not hide {} any more: a program on this host has replaced, moved or removed it since the sandbox started, or it cannot be \
+         looked at",
         escape::path(path)
     )]
     Shown { name: String, path: PathBuf },
