@@ -31,7 +31,9 @@ fn repository(place: &Place, path: &str) {
 fn repositories(caller: Caller) -> Place {
     let place = Place::new(caller);
     place.configure("[protect]\non_replaced = \"warn\"\n");
-    REPOSITORIES.into_iter().for_each(|path| repository(&place, path));
+    for path in REPOSITORIES {
+        repository(&place, path);
+    }
     place
 }
 
