@@ -11,8 +11,8 @@ use crate::protect::QUARANTINE;
 /// Files right in a directory of git's data, beside those in capitals.
 const FILES: &[&str] = &[
     ".DS_Store", "Thumbs.db", "addp-hunk-edit.diff", "commondir", "config", "config.worktree", "description",
-    "desktop.ini", "fsmonitor--daemon.ipc", "gc.log", "gc.pid", "git-daemon-export-ok", "gitdir",
-    "gitk.cache", "index", "locked", "packed-refs", "packed-refs.new", "shallow",
+    "desktop.ini", "fsmonitor--daemon.ipc", "gc.log", "gc.pid", "gitdir", "gitk.cache", "index", "locked",
+    "packed-refs", "packed-refs.new", "shallow",
     // Of git-machete, GitHub CLI's and Graphite's, opencode's and Sourcetree's: lists of branches, and numbers. What of it is obeyed is
     // classified, by its row in the table of protected paths.
     ".graphite_cache_persist", ".graphite_metadata.db", ".graphite_pr_info", ".graphite_repo_config",
