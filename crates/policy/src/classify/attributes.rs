@@ -37,11 +37,13 @@ const OF_GIT: [&[u8]; 30] = [
     b"diff=tex", b"merge=binary", b"merge=text", b"merge=union",
 ];
 
-/// Lists the lines of attributes by which git writes another content than it has recorded, or runs a driver: those with an encoding, those that
-/// name a driver, or may, as macros do.
+/// Lists the lines of attributes by which git writes another content than it has recorded, or the other way round, or runs a driver: those about an
+/// encoding or a filter, also where they take it away, those that name another driver, and those that may do so, as macros do.
 pub fn converting_lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     let converts = |attribute: &[u8]| {
-        attribute.starts_with(b"working-tree-encoding=")
+        let name = attribute.strip_prefix(b"-").or_else(|| attribute.strip_prefix(b"!")).unwrap_or(attribute);
+        let name = name.split(|byte| *byte == b'=').next().unwrap_or_default();
+        matches!(name, b"filter" | b"working-tree-encoding")
             || !is_plain(attribute) && !OF_GIT.contains(&attribute)
     };
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
@@ -211,12 +213,16 @@ mod tests {
             "[attr]own working-tree-encoding=UTF-16",
             "*.x own",
             "\u{feff}* working-tree-encoding=UTF-16BE",
+            "*.yaml -filter",
+            "*.yaml !filter",
+            "*.yaml filter",
+            "*.x -working-tree-encoding ident",
         ] {
             assert_eq!(count(line), 1, "{line}");
         }
         for line in [
-            "", "# * filter=x", "* text=auto eol=crlf", "*.rs diff=rust", "*.md merge=union -filter",
-            "*.bin binary", "*.x -working-tree-encoding ident",
+            "", "# * filter=x", "* text=auto eol=crlf", "*.rs diff=rust", "*.md merge=union -diff",
+            "*.bin binary", "*.x ident",
         ] {
             assert_eq!(count(line), 0, "{line}");
         }

@@ -238,8 +238,13 @@ impl StagedKind {
     }
 }
 
+/// What stands before the number of a content that is no entry of an index, and that git may write there all the same: of a conflict that was
+/// resolved (`git checkout -m`), or of a shared index, where it is deleted.
+pub const NO_ENTRY: &str = "no entry ";
+
 /// Returns the paths of files and submodules in an index that are wanted, of conflicts that were resolved too, with what names the content
-/// that git would write there: its number, and before that the mode of a link ([`LINK`]) or a submodule ([`SUBMODULE_CONTENT`]). Of a split index these are also those of its shared one, deleted ones too.
+/// that git would write there: its number, and before that the mode of a link ([`LINK`]) or a submodule ([`SUBMODULE_CONTENT`]), and
+/// [`NO_ENTRY`] where it is none. Of a split index these are also those of its shared one, deleted ones too.
 pub fn staged(
     content: &[u8],
     format: ObjectFormat,
@@ -257,20 +262,28 @@ pub fn staged(
     })?;
     resolve_undo::entries(resolve_undo.unwrap_or_default(), format.length(), |path, entry| {
         if is_wanted(path, StagedKind::of(entry.kind)) {
-            staged.push((path.into(), entry.content()));
+            staged.push((path.into(), format!("{NO_ENTRY}{}", entry.content())));
         }
     })?;
     let Some((number, data)) = link.and_then(|link| link.split_at_checked(format.length())) else {
         return Ok(staged);
     };
-    let replacing = if data.is_empty() { Vec::new() } else { split::replacing(data, replaced.len())? };
+    let shared = shared(&shared_name(number)).unwrap_or_default();
+    let (replacing, deleted) = if data.is_empty() {
+        Default::default()
+    } else {
+        (split::replacing(data, replaced.len())?, split::deleted(data, shared.len() / BEFORE_NUMBER)?)
+    };
     let mut ahead = replacing.into_iter().zip(replaced).peekable();
+    let mut gone = deleted.into_iter().peekable();
     let mut at = 0;
     // A shared index that cannot be read is refused where it lies.
-    let _ = entries(&shared(&shared_name(number)).unwrap_or_default(), format, |path, entry| {
+    let _ = entries(&shared, format, |path, entry| {
         let replacing = ahead.next_if(|(position, _)| *position == at).map(|(_, number)| number);
+        let is_gone = gone.next_if(|position| *position == at).is_some();
         if is_wanted(path, StagedKind::of(entry.kind)) {
-            staged.push((path.into(), replacing.unwrap_or_else(|| entry.content())));
+            let content = replacing.unwrap_or_else(|| entry.content());
+            staged.push((path.into(), if is_gone { format!("{NO_ENTRY}{content}") } else { content }));
         }
         at += 1;
     });

@@ -62,6 +62,8 @@ pub enum Reason {
     CommitsLinks { files: usize, example: String },
     /// It leads git to a commit that has paths which are hidden inside, and which the index has not.
     CommitsHidden { files: usize, example: String },
+    /// It leads git to a commit without protected paths that lie in the work tree, and that the index has.
+    CommitsNoMore { files: usize, example: String },
     /// It leads git to a commit that has files beneath links of the work tree, which the index has not.
     CommitsBehindLinks { files: usize, example: String },
     /// It leads git to a commit that could not be compared.
@@ -202,6 +204,7 @@ impl Reason {
             | Self::CommitsProtected { example: text, .. }
             | Self::CommitsLinks { example: text, .. }
             | Self::CommitsHidden { example: text, .. }
+            | Self::CommitsNoMore { example: text, .. }
             | Self::CommitsBehindLinks { example: text, .. }
             | Self::MovedElsewhere { tree: text, .. }
             | Self::NamesTags { example: text, .. }
@@ -316,6 +319,11 @@ impl fmt::Display for Reason {
                 "the commit that it leads to has {files} paths that are hidden inside and that the index does not have so, such as {example}: \
                  `git stash` and `git commit .` record what they hold, where the next command inside reads it, and `git reset --hard` overwrites \
                  them; `git commit` of the index alone takes them out"
+            ),
+            Self::CommitsNoMore { files, example } => write!(
+                f,
+                "the commit that it leads to does not have {files} protected paths any more that lie in the work tree, such as {example}: `git stash` and \
+                 `git reset --hard` remove them, and a sandbox.toml does not hold then"
             ),
             Self::CommitsBehindLinks { files, example } => write!(
                 f,

@@ -64,14 +64,30 @@ fn attributes_that_newly_convert_files_are_reported() {
             "{file} {then}"
         );
     }
-    for line in ["*.key filter=crypt", "* diff=lockb", "*.x own", "[attr]own filter=crypt", "* text merge=x"]
-    {
+    for line in [
+        "*.key filter=crypt", "* diff=lockb", "*.x own", "[attr]own filter=crypt", "* text merge=x",
+        "*.key -filter",
+    ] {
         let boundary = with_hooks(&[]);
         let baseline = boundary.baseline();
         boundary.write(".gitattributes", &format!("{line}\n"));
         let (file, lines) = (".gitattributes".to_owned(), 1);
         assert_eq!(converted(&boundary, &baseline), [(file.clone(), file, lines, line.to_owned())]);
     }
+}
+
+#[test]
+fn attributes_of_a_repository_without_a_commit_are_reported() {
+    let boundary = Boundary::new();
+    git(&boundary.host, &["init", "-q", "."]);
+    let baseline = boundary.baseline();
+    assert!(sh(
+        &boundary,
+        ".",
+        &format!("echo '{ENCODING}' >.gitattributes; git add .; git commit -q -m first")
+    ));
+    let file = ".gitattributes".to_owned();
+    assert_eq!(converted(&boundary, &baseline), [(file.clone(), file, 1, ENCODING.to_owned())]);
 }
 
 #[test]
@@ -127,6 +143,7 @@ fn attributes_that_git_has_recorded_without_lines_of_the_work_tree_are_reported(
         (format!("{stage}; git commit -q -m x"), ".git/index"),
         (format!("{stage}; git commit -q -m x; git add sub"), ".git/HEAD"),
         ("git rm -q --cached sub/.gitattributes; git commit -q -m x; git add sub".to_owned(), ".git/HEAD"),
+        ("git rm -q --cached sub/.gitattributes".to_owned(), ".git/index"),
     ] {
         let boundary = prepared();
         let baseline = boundary.baseline();

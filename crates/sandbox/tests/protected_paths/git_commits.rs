@@ -88,6 +88,20 @@ fn a_repository_that_only_the_commit_at_head_has_is_reported() {
 }
 
 #[test]
+fn a_protected_path_that_only_the_commit_at_head_lacks_is_reported() {
+    let lacks = "git rm -q --cached .vscode/settings.json; git commit -q -m x; git add -f .vscode";
+    let boundary = with_hooks(&[]);
+    assert!(sh(&boundary, ".", &format!("{lacks}; git stash")));
+    assert!(!boundary.host.join(".vscode/settings.json").exists(), "the control: git removes it");
+
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    assert!(sh(&boundary, ".", lacks));
+    let reason = Reason::CommitsNoMore { files: 1, example: ".vscode/settings.json".into() };
+    assert_eq!(unindexed(&boundary, &baseline), [(".git/HEAD".to_owned(), reason)]);
+}
+
+#[test]
 fn files_of_a_commit_beneath_links_of_the_work_tree_are_reported() {
     let with_link = || {
         let boundary = with_hooks(&[]);

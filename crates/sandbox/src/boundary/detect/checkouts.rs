@@ -132,11 +132,27 @@ fn added_in_one(
         protected
             .map(|(files, example)| Reason::CommitsProtected { files, example: shown(unindexed, example) }),
         links.map(|(files, example)| Reason::CommitsLinks { files, example: shown(unindexed, example) }),
+        no_longer_committed(root, unindexed, &goes),
         hidden(root, before, unindexed, is_since),
         behind_links(root, unindexed),
         unread,
     ];
     reasons.into_iter().flatten().collect()
+}
+
+/// Says which protected paths that lie in the work tree a commit has no more.
+fn no_longer_committed(
+    root: BorrowedFd<'_>,
+    unindexed: &UnindexedFiles,
+    goes: impl Fn(&Path) -> bool,
+) -> Option<Reason> {
+    let is_left = |path: &&PathBuf| {
+        let place = unindexed.tree.join(path);
+        beneath::stat(root, &place).is_ok() && !goes(&place)
+    };
+    let mut gone = unindexed.removed_protected.iter().filter(is_left).peekable();
+    let example = shown(unindexed, gone.peek()?.to_string_lossy().into_owned());
+    Some(Reason::CommitsNoMore { files: gone.count(), example })
 }
 
 /// Says what a commit has for hidden paths that the index had not so at the start.

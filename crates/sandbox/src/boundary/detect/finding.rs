@@ -53,6 +53,7 @@ impl Finding {
                 | Reason::CommitsBehindLinks { .. }
                 | Reason::CommitsHidden { .. }
                 | Reason::CommitsLinks { .. }
+                | Reason::CommitsNoMore { .. }
                 | Reason::CommitsProtected { .. }
                 | Reason::ConvertsFiles { .. }
                 | Reason::ConvertsNoMore { .. }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use policy::classify::index::{LINK, ObjectFormat, Paths, SUBMODULE_CONTENT};
+use policy::classify::index::{LINK, NO_ENTRY, ObjectFormat, Paths, SUBMODULE_CONTENT};
 use policy::classify::repository::{Autostash, SymbolicReference};
 use policy::classify::{FileFormat, Reason, layout};
 use rustix::io::Errno;
@@ -395,18 +395,23 @@ fn no_longer_staged(
     list: &PathList,
     goes: impl Fn(&Path) -> bool,
 ) -> Option<Reason> {
-    let [staged] = &list.staged[..] else { return None };
+    let files = list.staged.iter().flat_map(|staged| &staged.files);
+    let files = files.filter(|(_, number)| is_entry(number));
     // A directory of a sparse index ends with a slash.
-    let now: BTreeSet<String> =
-        staged.files.iter().map(|(path, _)| text(path).trim_end_matches('/').to_owned()).collect();
+    let now: BTreeSet<String> = files.map(|(path, _)| text(path).trim_end_matches('/').to_owned()).collect();
+    // An agent may have made more work trees of it.
     let is_left = |path: &&String| {
-        let place = staged.tree.join(path.as_str());
-        beneath::stat(root, &place).is_ok() && !goes(&place)
+        list.staged.iter().any(|staged| {
+            let place = staged.tree.join(path.as_str());
+            beneath::stat(root, &place).is_ok() && !goes(&place)
+        })
     };
     // What stands in the place of a directory above is said of that.
     let is_listed =
         |path: &&String| Path::new(path.as_str()).ancestors().any(|above| now.contains(&text(above)));
-    let gone = before.staged.iter().map(|(path, _)| path).filter(|path| !is_listed(path));
+    let were_listed = before.staged.iter().filter(|(path, number)| is_entry(number) && !path.ends_with('/'));
+    let were_listed = were_listed.map(|(path, _)| path);
+    let gone = were_listed.filter(|path| !is_listed(path));
     let mut gone = gone.filter(is_left).peekable();
     let example = (*gone.peek()?).clone();
     Some(Reason::ListsNoMore { files: gone.count(), example })
@@ -421,7 +426,8 @@ fn newly_tracked(
     is_since: impl Fn(&Path) -> bool,
 ) -> Option<Reason> {
     let known = Some(before.map_or(&[][..], |before| &before.staged_hidden)).filter(is_whole)?;
-    let paths: BTreeSet<&str> = known.iter().map(|(path, _)| path.as_str()).collect();
+    let paths: BTreeSet<&str> =
+        known.iter().filter(|(_, number)| is_entry(number)).map(|(path, _)| path.as_str()).collect();
     let (files, example) = list.staged_hidden.iter().find_map(|staged| {
         let was_tracked =
             |path: &Path| path.strip_prefix(&staged.tree).is_ok_and(|path| paths.contains(&*text(path)));
@@ -534,6 +540,7 @@ pub(super) fn added_numbers(
     let left = Cell::new(MAX_COMPARED);
     let is_elsewhere = |(path, number): &&(PathBuf, String)| {
         let path = staged.tree.join(path);
+        let number = number.strip_prefix(NO_ENTRY).unwrap_or(number);
         let size = beneath::stat(root, &path).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
         left.set(left.get().saturating_sub(size.min(LARGEST_STAGED)));
         let is_compared = left.get() > 0;
@@ -543,11 +550,17 @@ pub(super) fn added_numbers(
         if goes(&path) {
             return true;
         }
-        !is_checked_out() && (!is_compared || number_of(root, &path, staged.format).as_ref() != Some(number))
+        !is_checked_out()
+            && (!is_compared || number_of(root, &path, staged.format).as_deref() != Some(number))
     };
     let mut new = staged.files.iter().filter(is_new).filter(is_elsewhere).peekable();
     let example = text(&new.peek()?.0);
     Some((new.count(), example))
+}
+
+/// Returns whether what names a content is that of an entry of the index.
+fn is_entry(number: &str) -> bool {
+    !number.starts_with(NO_ENTRY)
 }
 
 /// Returns what names the content of a file or a link in an index: its hash, with what it is and how long it is in front.

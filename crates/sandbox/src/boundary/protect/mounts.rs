@@ -132,6 +132,8 @@ pub(crate) struct UnindexedFiles {
     pub(crate) others: Vec<ChangedFile>,
     /// What only the commit before has, and the index as well.
     pub(crate) removed: Vec<PathBuf>,
+    /// Those of it that are protected.
+    pub(crate) removed_protected: Vec<PathBuf>,
     /// Those of both that are hidden inside.
     pub(crate) hidden: Vec<ChangedFile>,
     /// Whether all of the commit could be read.

@@ -3,11 +3,11 @@
 //! Git takes attributes from the index when it checks files out, and from the work tree where that has none, so both count, and so do those of
 //! the commit at `HEAD`, which `git stash` puts into the index.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use policy::classify::index::{self, ObjectFormat};
+use policy::classify::index::{self, NO_ENTRY, ObjectFormat};
 use policy::classify::objects::{ObjectId, ObjectKind};
 use policy::classify::{MAX_CONTENT, converting_lines};
 
@@ -50,8 +50,16 @@ impl Search<'_> {
                 let place = tree.join(&path);
                 let in_tree = self.lines_in(&place);
                 let is_old = in_tree.is_some() && !(start.is_since)(&place);
-                let in_index =
-                    listed.files.get(&path).map(|number| (data.git.join("index"), Some(number.as_str())));
+                let in_head = OnceCell::new();
+                let in_head = |read: &mut Reader| {
+                    in_head
+                        .get_or_init(|| head.map(|head| read.lines_at(head, &path)).unwrap_or_default())
+                        .clone()
+                };
+                let number = listed.files.get(&path).map(String::as_str);
+                // What the index lists no more, `git clean` removes from the work tree.
+                let is_listed = number.is_some() || in_tree.is_some() && !in_head(&mut read).is_empty();
+                let in_index = is_listed.then(|| (data.git.join("index"), number));
                 let recorded = in_index.into_iter().chain(in_commits.get(&path).cloned());
                 let recorded: Vec<_> = recorded
                     .map(|(by, number)| (by, number.map(|number| read.lines(number)).unwrap_or_default()))
@@ -62,7 +70,7 @@ impl Search<'_> {
                 if recorded.iter().all(|(_, lines)| is_same(lines)) && is_same(&in_tree) {
                     continue;
                 }
-                known.extend(head.map(|head| read.lines_at(head, &path)).unwrap_or_default());
+                known.extend(in_head(&mut read));
                 let stays = |lines: &BTreeSet<String>| {
                     known.intersection(&in_tree).filter(|line| !lines.contains(*line)).cloned().collect()
                 };
@@ -115,7 +123,8 @@ impl ListedAttributes {
             path.ends_with(ATTRIBUTES)
         };
         let files = index::staged(&content, format, is_wanted, read).unwrap_or_default();
-        Self { files: files.into_iter().collect(), directories: directories.into_inner() }
+        let entries = files.into_iter().filter(|(_, number)| !number.starts_with(NO_ENTRY));
+        Self { files: entries.collect(), directories: directories.into_inner() }
     }
 }
 

@@ -88,13 +88,11 @@ impl Search<'_> {
             let attributes =
                 start.map(|start| self.attributes(&data, references.format(), &unindexed, start));
             let attributes = attributes.unwrap_or_default();
-            if !commits.is_empty() || !unindexed.is_empty() || !attributes.is_empty() {
-                // Of a bare one, what is around it is no work tree, and only the linked ones have a branch checked out.
-                let is_bare = references::is_bare(&data.common) && data.host == self.host.join(&data.git);
-                let tree = data.trees.first().filter(|_| !is_bare).map(|tree| self.host.join(tree));
-                let (git, common, branch) = (data.git, data.host, references.branch());
-                checkouts.push(Checkout { git, common, tree, branch, commits, unindexed, attributes });
-            }
+            // Of a bare one, what is around it is no work tree, and only the linked ones have a branch checked out.
+            let is_bare = references::is_bare(&data.common) && data.host == self.host.join(&data.git);
+            let tree = data.trees.first().filter(|_| !is_bare).map(|tree| self.host.join(tree));
+            let (git, common, branch) = (data.git, data.host, references.branch());
+            checkouts.push(Checkout { git, common, tree, branch, commits, unindexed, attributes });
         }
         checkouts
     }
@@ -196,6 +194,8 @@ impl Search<'_> {
                 let mut writes = Writes::to(self, tree, listed);
                 let (protected, others) =
                     files.iter().cloned().partition(|file| writes.something_protected(&file.path, file.kind));
+                let is_protected = |path: &&PathBuf| writes.something_protected(path, StagedKind::File);
+                let removed_protected = removed.iter().filter(is_protected).cloned().collect();
                 unindexed.push(UnindexedFiles {
                     named: named.clone(),
                     tree: tree.clone(),
@@ -203,6 +203,7 @@ impl Search<'_> {
                     protected,
                     others,
                     removed: removed.clone(),
+                    removed_protected,
                     hidden: Vec::new(),
                     is_whole,
                 });
@@ -223,6 +224,7 @@ impl Search<'_> {
                 protected: Vec::new(),
                 others,
                 removed,
+                removed_protected: Vec::new(),
                 hidden: Vec::new(),
                 is_whole,
             });

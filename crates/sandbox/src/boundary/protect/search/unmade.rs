@@ -1,11 +1,12 @@
 //! Repositories that are none yet in a work tree, and that git makes where it writes an entry of an index or of a commit.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::StagedKind;
-use rustix::fs::{FileType, Stat};
+use rustix::fs::FileType;
 
 use crate::boundary::protect::search::listed::would_write;
 use crate::boundary::protect::search::progress::{Search, is};
@@ -17,6 +18,9 @@ const HEAD: &[u8] = b"HEAD";
 const COMMON: &[u8] = b"commondir";
 const DATA: [&[u8]; 2] = [b"objects", b"refs"];
 
+/// How many directories are kept that git writes such a directory for.
+const MAX_WITH_DATA: usize = 100_000;
+
 /// Asks of each path that git writes to a work tree whether it makes a repository, or is obeyed in one that it makes.
 pub(super) struct UnmadeRepositories<'s> {
     search: &'s Search<'s>,
@@ -26,11 +30,20 @@ pub(super) struct UnmadeRepositories<'s> {
     last_is_part: bool,
     /// The directories of other systems' data that it lies in.
     last_systems: Vec<PathBuf>,
+    /// Directories for which git writes `objects`, or `refs`.
+    with_data: [BTreeSet<PathBuf>; DATA.len()],
 }
 
 impl<'s> UnmadeRepositories<'s> {
     pub(super) fn within(search: &'s Search<'s>, tree: &'s Path) -> Self {
-        Self { search, tree, last: PathBuf::new(), last_is_part: false, last_systems: Vec::new() }
+        Self {
+            search,
+            tree,
+            last: PathBuf::new(),
+            last_is_part: false,
+            last_systems: Vec::new(),
+            with_data: <[BTreeSet<PathBuf>; DATA.len()]>::default(),
+        }
     }
 
     /// Returns whether an entry at a path makes a repository of git, with what lies there or what comes with it, or is obeyed in one of another
@@ -51,23 +64,32 @@ impl<'s> UnmadeRepositories<'s> {
     }
 
     /// Returns whether a directory is one of git's data, or lies in one, in a directory that only lacks that to be a repository.
-    fn has_part(&self, directory: &Path) -> bool {
+    fn has_part(&mut self, directory: &Path) -> bool {
         directory.ancestors().any(|part| {
             let parent = part.parent().unwrap_or(part);
             part.file_name().is_some_and(|name| self.is_part(parent, name))
         })
     }
 
-    fn is_part(&self, parent: &Path, name: &OsStr) -> bool {
-        let parent = self.tree.join(parent);
-        let stat = |name: &OsStr| beneath::stat(self.search.root, &parent.join(name)).ok();
-        // Git asks whether it may execute it, and so takes a file for a directory.
-        let is_there = |stat: Stat| {
-            is(FileType::Directory, &stat) || stat.st_mode & 0o111 != 0 && !is(FileType::Symlink, &stat)
+    /// Returns whether it is a directory of git's data that is not there, beside a `HEAD` or the other one: that may come later.
+    fn is_part(&mut self, parent: &Path, name: &OsStr) -> bool {
+        let Some(number) = DATA.iter().position(|data| *data == name.as_bytes()) else { return false };
+        if self.with_data[number].len() < MAX_WITH_DATA {
+            self.with_data[number].insert(parent.to_path_buf());
+        }
+        let stat = |name: &[u8]| {
+            let path = self.tree.join(parent).join(OsStr::from_bytes(name));
+            beneath::stat(self.search.root, &path).ok()
         };
-        DATA.contains(&name.as_bytes())
-            && stat(OsStr::from_bytes(HEAD)).is_some()
-            && !stat(name).is_some_and(is_there)
+        // Git asks whether it may execute it, and so takes a file for a directory.
+        let is_there = |name: &[u8]| {
+            stat(name).is_some_and(|stat| {
+                is(FileType::Directory, &stat) || stat.st_mode & 0o111 != 0 && !is(FileType::Symlink, &stat)
+            })
+        };
+        let other = DATA.len() - 1 - number;
+        let has_other = self.with_data[other].contains(parent) || is_there(DATA[other]);
+        (has_other || stat(HEAD).is_some()) && !is_there(DATA[number])
     }
 
     /// Returns whether it is at a protected path of a repository of another system, which need not be there.
