@@ -4,15 +4,17 @@ use super::kind::VariableKind::{self, Address, Key, Model, PartOfAddress, Plain,
 
 /// Agents, as names of their variables begin: any such variable may be a setting, of which some run programs.
 const AGENTS: &[&str] = &[
-    "AIDER_", "AMP_", "AUGMENT_", "CLAUDE_CODE_", "CLAUDE_CONFIG_", "CODEBUFF_", "CODEX_", "COPILOT_",
-    "CRUSH_", "FAST_AGENT_", "GEMINI_CLI_", "GITHUB_COPILOT_", "GOOSE_", "IFLOW_", "KILO_", "NANOCODER_",
-    "OPENCODE_", "OPENHANDS_", "QWEN_", "VIBE_",
+    "AIDER_", "AMP_", "AUGMENT_", "CLAUDE_CODE_", "CLAUDE_CONFIG_", "CLINE_", "CODEBUFF_", "CODEX_",
+    "COPILOT_", "CRUSH_", "FAST_AGENT_", "GEMINI_CLI_", "GITHUB_COPILOT_", "GOOSE_", "IFLOW_", "KILO_",
+    "NANOCODER_", "OPENCODE_", "OPENHANDS_", "QWEN_", "VIBE_",
 ];
 
 /// Settings of agents whose names begin like a provider's, or like those of other programs.
 const OF_AGENTS: &[&str] = &[
+    "ANTHROPIC_CONFIG_DIR",
     "ANTHROPIC_CUSTOM_HEADERS",
     "BUILD_SANDBOX",
+    "CONTINUE_GLOBAL_DIR",
     "GEMINI_EXP",
     "GEMINI_RESTRICTED_MODE",
     "GEMINI_SANDBOX",
@@ -22,6 +24,7 @@ const OF_AGENTS: &[&str] = &[
     "GEMINI_WRITE_SYSTEM_MD",
     "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
     "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
+    "KIRO_HOME",
     "SANDBOX_ENV",
     "SANDBOX_FLAGS",
     "SANDBOX_MOUNTS",
