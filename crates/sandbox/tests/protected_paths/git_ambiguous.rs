@@ -131,3 +131,30 @@ fn references_that_git_tells_apart_and_those_that_were_there_are_no_news() {
         assert_eq!(boundary.ambiguous(&baseline), [], "{flags}");
     }
 }
+
+#[test]
+fn what_is_remembered_of_references_has_an_end_and_the_oldest_repositories_come_first() {
+    let boundary = cloned("", true);
+    // Names that come first, and some of them right beside the root's.
+    let many = "git init -q -b main $R; git -C $R commit -q --allow-empty -m x; c=$(git -C $R rev-parse HEAD); \
+                i=1000; while [ $i -lt $N ]; do echo \"create refs/heads/b$i$(printf %0180d $i) $c\"; i=$((i+1)); done \
+                | git -C $R update-ref --stdin; git -C $R pack-refs --all";
+    assert!(sh(&boundary, ".", &format!("R=old N=1010; {many}")));
+    for new in ["!", "a", "b/c"] {
+        assert!(sh(&boundary, ".", &format!("R={new} N=9000; {many}")), "{new}");
+    }
+    let baseline = boundary.baseline();
+    let length = serde_json::to_vec(&baseline).unwrap().len();
+    assert!(length < 3 << 20, "{length}: of one of the new ones");
+    let new = "git update-ref refs/tags/main $(git commit-tree -m x HEAD^{tree})";
+    for (repository, is_known) in [(".", true), ("old", true), ("!", true), ("a", false)] {
+        let before = git(&boundary.host.join(repository), &["rev-parse", "main"]);
+        assert!(sh(&boundary, repository, new), "{repository}");
+        let now = git(&boundary.host.join(repository), &["rev-parse", "main"]);
+        assert_ne!(now, before, "the control: {repository}");
+        let found = boundary.ambiguous(&baseline);
+        let path = Path::new(repository).join(".git/refs/tags/main");
+        let path = path.strip_prefix(".").unwrap_or(&path);
+        assert_eq!(found.iter().any(|one| one.path == path), is_known, "{repository}: {found:?}");
+    }
+}

@@ -11,6 +11,7 @@ use policy::classify::{MAX_CONTENT, ambiguous, repository};
 use policy::text::json_bytes;
 use serde::{Deserialize, Serialize};
 
+use super::origin::{Facts, Time};
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::objects::Objects;
 use crate::boundary::protect::reach::Base;
@@ -28,26 +29,48 @@ pub(crate) struct KnownReferences {
     pub(super) names: Vec<OsString>,
 }
 
-/// How many references of one repository are remembered: an agent may make as many as it likes, and each start reads them.
+/// How many references of all repositories in a boundary are remembered, and how many bytes their names and the paths of the repositories have: an
+/// agent may make as many as it likes, each start reads them, and the record of a run has an end.
 const MAX_KNOWN: usize = 10_000;
+const MAX_KNOWN_BYTES: usize = 4 << 20;
 
-/// Remembers which references there are in a boundary. Of those that are too many, none is known.
+/// Remembers which references there are in a boundary. Of those of a repository that are too many, none is known.
 pub(super) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<KnownReferences> {
     let mut budget = Budget::default();
     let mut known: Vec<KnownReferences> = Vec::new();
-    // That of a repository comes before those of its linked work trees.
-    for base in mounts.reach.bases().collect::<BTreeSet<_>>() {
-        let Base::Git(git) = base else { continue };
+    let (mut left, mut left_bytes) = (MAX_KNOWN, MAX_KNOWN_BYTES);
+    let gits = mounts.reach.bases().filter_map(|base| match base {
+        Base::Git(git) => Some(git.as_path()),
+        Base::Tree(_) | Base::Led(_) | Base::Passed(_) => None,
+    });
+    let mut gits: Vec<&Path> = gits.collect();
+    gits.sort_by_cached_key(|git| turn(root, git));
+    for git in gits {
         let Some(data) = Data::open(root, git) else { continue };
-        let Some(mut found) = data.references(&mut budget, MAX_KNOWN, Deadline::NEVER) else { continue };
+        let Some(mut found) = data.references(&mut budget, left, Deadline::NEVER) else { continue };
         let is_common = |one: &&KnownReferences| data.common.as_ref().is_some_and(|(git, _)| one.git == *git);
         let shared = known.iter().filter(is_common).flat_map(|one| &one.names).map(|name| name.as_bytes());
         let beside = data.beside(found.keys().map(Vec::as_slice).chain(shared));
         found.extend(beside);
+        let bytes = git.as_os_str().len() + found.keys().map(Vec::len).sum::<usize>();
+        if found.is_empty() || found.len() > left || bytes > left_bytes {
+            continue;
+        }
+        left -= found.len();
+        left_bytes -= bytes;
         let names = found.into_keys().map(OsString::from_vec).collect();
-        known.push(KnownReferences { git: git.clone(), names });
+        known.push(KnownReferences { git: git.to_path_buf(), names });
     }
     known
+}
+
+/// Returns what says when it is the turn of a directory of git's data: the root's comes first, then the older one. An agent makes none that is
+/// older than what was there. That of a repository comes before those of its linked work trees.
+fn turn<'g>(root: BorrowedFd<'_>, git: &'g Path) -> (bool, Option<Time>, &'g Path) {
+    let born = |git: &Path| Facts::at(root, git).and_then(|facts| facts.btime);
+    let common = git.parent().filter(|above| above.ends_with("worktrees")).and_then(Path::parent);
+    let is_roots = [Path::new(""), Path::new(".git")].contains(&git);
+    (!is_roots, born(git).max(common.and_then(born)), git)
 }
 
 /// A directory of git's data.
