@@ -36,6 +36,7 @@ use crate::host::identity::Identity;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
+use crate::state::directory::StateError;
 use crate::state::record::{Placed, Record, RecordError, RecordVersion, Remembered, RunId};
 use crate::state::runs::{Kept, Runs};
 use crate::state::sandboxes::CoveredPath;
@@ -101,10 +102,15 @@ impl<'a> Boundaries<'a> {
         let mut all = Vec::new();
         let mut writable = Vec::new();
         let mut coverage = Coverage::default();
-        let recorded = |error| StartError::Step {
-            step: "keeping a record of this run".into(),
-            source: io::Error::other(error),
-            remedy: None,
+        let recorded = |error| {
+            let is_too_long = matches!(error, RecordError::State(StateError::TooLong { .. }));
+            let remedy = "share directories with less in them that programs obey, fewer repositories and links for one: an earlier agent \
+                          may have made too many of them";
+            StartError::Step {
+                step: "keeping a record of what is in the shared directories".into(),
+                source: io::Error::other(error),
+                remedy: is_too_long.then(|| remedy.into()),
+            }
         };
         let hidden = hidden::find(plan, caller)?;
         // Looking for what is hidden takes none of it: an agent can make as much of that as it likes.
@@ -244,6 +250,16 @@ impl<'a> Boundaries<'a> {
         other_mounts::protect(plan, caller, &mut all, &mut coverage)?;
         limit::refuse_too_many(plan, &all)?;
         runs.add_living(&mut living).map_err(recorded)?;
+        for unread in &living.unread {
+            let what = format!(
+                "the record of a sandbox that runs cannot be used ({}: {}), so what its agent makes counts as yours: stop it",
+                escape::path(&unread.file),
+                unread.reason
+            );
+            for one in writable.iter().filter(|one| unread.concerns(&one.boundary.host)) {
+                coverage.add_unprotected(one.boundary, &what);
+            }
+        }
         // After the search, so that nothing was changed before it.
         for boundary in plan.boundaries.iter().filter(|boundary| boundary.kind == BoundaryKind::Directory) {
             beside::refuse_changed_links(boundary, &living, caller)?;

@@ -29,6 +29,10 @@ pub enum StateError {
     Owner { path: PathBuf, found: u32, expected: u32 },
     #[error("state directory {path} can be written by others (mode {mode:04o}); run `chmod go-w {path}`")]
     Writable { path: PathBuf, mode: u32 },
+    #[error(
+        "{path} would be {length} bytes long, and of a file in the state directory {MAX_LENGTH} are read"
+    )]
+    TooLong { path: PathBuf, length: u64 },
     #[error("{action} {path}: {source}")]
     File { action: &'static str, path: PathBuf, source: io::Error },
 }
@@ -72,7 +76,8 @@ pub(crate) struct HeldFile {
     pub(crate) holder: Holder,
 }
 
-/// The longest file that is read. Nothing of ours comes near it.
+/// The longest file that is written or read. What an agent makes may be remembered in one, so a longer one is an error: nobody takes what is
+/// missing for what was not there.
 const MAX_LENGTH: u64 = 64 << 20;
 
 /// How long root waits for a lock in a directory of a user's, who could hold it for ever, and how often it looks.
@@ -216,6 +221,10 @@ impl StateDir {
         content: &[u8],
         before: impl FnOnce(&str) -> io::Result<T>,
     ) -> Result<T, StateError> {
+        let length = content.len() as u64;
+        if length > MAX_LENGTH {
+            return Err(StateError::TooLong { path: self.path.join(name), length });
+        }
         let _acting = self.acting(name)?;
         let draft = draft_name(name);
         let write = || -> io::Result<T> {
@@ -343,6 +352,11 @@ impl StateDir {
 }
 
 impl HeldFile {
+    /// Returns where it lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Reads it; `None` where its holder has just removed it.
     pub(crate) fn read(&self) -> Result<Option<Vec<u8>>, StateError> {
         let content = content(&self.file).map_err(|source| failed("read", &self.path, source))?;
@@ -369,13 +383,17 @@ impl AsFd for StateDir {
     }
 }
 
-/// Reads the content of a file from its start.
+/// Reads the content of a file from its start. One that is too long is an error.
 fn content(mut file: &File) -> io::Result<Vec<u8>> {
     // Room for all of it and a byte more, or it would be read in many small parts.
     let length = rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or_default());
     let mut content = Vec::with_capacity(usize::try_from(length.min(MAX_LENGTH) + 1).unwrap_or_default());
     file.rewind()?;
-    file.take(MAX_LENGTH).read_to_end(&mut content)?;
+    file.take(MAX_LENGTH + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > MAX_LENGTH {
+        let error = format!("it is longer than {MAX_LENGTH} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, error));
+    }
     Ok(content)
 }
 
@@ -537,6 +555,25 @@ mod tests {
         assert_eq!(state.names().unwrap(), ["f"]);
         state.remove("f").unwrap();
         state.remove("f").unwrap();
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_read_is_not_written_and_an_error_where_it_lies() {
+        let top = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
+        let longest = usize::try_from(MAX_LENGTH).unwrap();
+        let mut content = vec![b'x'; longest];
+        state.write("f", &content).unwrap();
+        assert_eq!(state.read("f").unwrap().unwrap().len(), longest, "the control");
+        content.push(b'x');
+        for error in [state.write("f", &content).unwrap_err(), state.write_held("f", &content).unwrap_err()] {
+            assert!(matches!(error, StateError::TooLong { length, .. } if length > MAX_LENGTH), "{error}");
+        }
+        assert_eq!(state.names().unwrap(), ["f"]);
+        File::options().write(true).open(top.path().join("s/f")).unwrap().set_len(MAX_LENGTH + 1).unwrap();
+        let error = state.read("f").unwrap_err();
+        assert!(error.to_string().contains("it is longer than"), "{error}");
+        assert!(state.open_held("f").unwrap().unwrap().read().is_err());
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub struct Kept<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct LivingRuns {
     pub(crate) runs: Vec<LivingRun>,
+    /// Records that cannot be read, of which somebody holds each.
+    pub(crate) unread: Vec<UnreadRecord>,
     /// Rules, by the line that has them.
     rules: HashMap<Vec<u8>, Arc<Protect>>,
 }
@@ -57,11 +59,19 @@ pub(crate) struct LivingRun {
 }
 
 impl LivingRuns {
-    /// Adds the run of a record that somebody holds, as far as it can be read and is this owner's.
+    /// Adds the run of a record that somebody holds, if it is this owner's. One that cannot be read is remembered as that.
     fn add(&mut self, file: &HeldFile, owner: u32) {
-        let Ok(Some(text)) = file.read() else { return };
+        let text = match file.read() {
+            // Its holder has just removed it.
+            Ok(None) => return,
+            Ok(Some(text)) => text,
+            Err(error) => return self.add_unread(file, &[], error.to_string()),
+        };
         let (head, rules) = form::lines(&text);
-        let Ok(head) = serde_json::from_slice::<Head<'_>>(head) else { return };
+        let head = match serde_json::from_slice::<Head<'_>>(head) {
+            Ok(head) => head,
+            Err(error) => return self.add_unread(file, &text, error.to_string()),
+        };
         let lives = match file.holder {
             Holder::Lives => true,
             Holder::Unknown => !head.client.is_dead(),
@@ -74,12 +84,19 @@ impl LivingRuns {
             Arc::clone(known)
         } else {
             // One of another version has nearly the same list.
-            let Ok(read) = serde_json::from_slice::<Rules<'_>>(rules) else { return };
-            let protect = Arc::new(read.into_protect());
+            let protect = match serde_json::from_slice::<Rules<'_>>(rules) {
+                Ok(read) => Arc::new(read.into_protect()),
+                Err(error) => return self.add_unread(file, &text, error.to_string()),
+            };
             Arc::clone(self.rules.entry(rules.to_vec()).or_insert(protect))
         };
         let (id, boundaries) = (head.id.into_owned(), head.boundaries.into_owned());
         self.runs.push(LivingRun { id, boundaries, protect });
+    }
+
+    fn add_unread(&mut self, file: &HeldFile, text: &[u8], reason: String) {
+        let hosts = hosts(text).unwrap_or_default();
+        self.unread.push(UnreadRecord { file: file.path().to_owned(), hosts, reason });
     }
 }
 
@@ -204,20 +221,25 @@ impl Runs {
                     swept.living.add(&file, self.0.owner().uid);
                 }
                 Ok(record) => swept.dead.push(record),
-                Err(_) if unread::client(&text).is_some_and(|client| !client.is_dead()) => {}
+                Err(error) if unread::client(&text).is_some_and(|client| !client.is_dead()) => {
+                    swept.living.add_unread(&file, &text, error.to_string());
+                }
                 Err(error) => swept.unread.push(self.set_unread_aside(&name, &text, error.to_string())),
             }
         }
         Ok(swept)
     }
 
-    /// Adds the runs whose clients live to those that are known already, as far as their records can be read.
+    /// Adds the runs whose clients live to those that are known already.
     pub(crate) fn add_living(&self, living: &mut LivingRuns) -> Result<(), RecordError> {
         let known: HashSet<String> = living.runs.iter().map(|run| file_name(&run.id)).collect();
-        let is_new = |name: &String| is_record(name) && !known.contains(name);
+        let unread: HashSet<PathBuf> = living.unread.iter().map(|unread| unread.file.clone()).collect();
+        let is_unread = |name: &String| unread.contains(&self.0.path().join(name));
+        let is_new = |name: &String| is_record(name) && !known.contains(name) && !is_unread(name);
         for name in self.0.names()?.into_iter().filter(is_new) {
             // What cannot be opened is no record of a run that lives, or is gone by now.
-            if let Ok(Some(file)) = self.0.open_held(&name) {
+            let Ok(Some(file)) = self.0.open_held(&name) else { continue };
+            if file.holder != Holder::Gone {
                 living.add(&file, self.0.owner().uid);
             }
         }
@@ -240,12 +262,17 @@ impl Runs {
         if file.read_to_end(&mut made).is_ok_and(|_| made.len() >= MAX_ATTEMPTS) {
             // One that stays does no harm.
             let _ = self.0.remove(&attempts);
-            let text = self.0.read(&file_name(id)).ok().flatten().unwrap_or_default();
             let reason = "clearing up after it has ended the process several times";
-            return Err(self.set_unread_aside(&file_name(id), &text, reason.into()));
+            return Err(self.set_aside(id, reason.into()));
         }
         let _ = file.write_all(b".");
         Ok(Clearing { runs: self, noted: Some((attempts, file)) })
+    }
+
+    /// Moves a record that cannot be used any more to where it is not taken for one.
+    pub(crate) fn set_aside(&self, id: &RunId, reason: String) -> UnreadRecord {
+        let text = self.0.read(&file_name(id)).ok().flatten().unwrap_or_default();
+        self.set_unread_aside(&file_name(id), &text, reason)
     }
 
     /// Moves a record that cannot be read to where it is not taken for one.
@@ -254,7 +281,7 @@ impl Runs {
             Ok(file) => (file, reason),
             Err(error) => (self.0.path().join(name), format!("{reason}; {error}")),
         };
-        UnreadRecord { file, hosts: hosts(text), reason }
+        UnreadRecord { file, hosts: hosts(text).unwrap_or_default(), reason }
     }
 
     /// Lists what was set aside and is still there.
@@ -263,7 +290,7 @@ impl Runs {
         let unread = |name: String| {
             let text = aside.read(&name).ok().flatten().unwrap_or_default();
             let reason = "it could not be read when it was found".into();
-            UnreadRecord { file: aside.path().join(&name), hosts: hosts(&text), reason }
+            UnreadRecord { file: aside.path().join(&name), hosts: hosts(&text).unwrap_or_default(), reason }
         };
         aside.names().unwrap_or_default().into_iter().map(unread).collect()
     }
@@ -301,8 +328,9 @@ impl Runs {
     }
 }
 
-/// Lists the writable boundaries of every run that has a record, in the directory of a user's state. What cannot be read
-/// names none, and is reported to the user by the run that cannot keep its own record there.
+/// Lists the writable boundaries of every run that has a record, in the directory of a user's state. If a record that cannot be read is that of a
+/// run which may live, that may be any directory. Other ones name none: the next run sets them aside, and says so. If there is no way to
+/// the records, the run that cannot keep its own there says so.
 pub(crate) fn shared(state: &Path, owner: Identity) -> Vec<PathBuf> {
     // Looking makes nothing.
     let is_there = || -> io::Result<bool> {
@@ -314,11 +342,25 @@ pub(crate) fn shared(state: &Path, owner: Identity) -> Vec<PathBuf> {
     }
     let read = || -> Result<Vec<PathBuf>, StateError> {
         let runs = StateDir::open(state, owner)?.within(RUNS)?;
-        let records = runs.names()?.into_iter().filter(|name| name.ends_with(SUFFIX));
+        let records = runs.names()?.into_iter().filter(|name| is_record(name));
         // One that is gone by now has ended.
-        Ok(records.filter_map(|name| runs.read(&name).ok().flatten()).flat_map(|text| hosts(&text)).collect())
+        let opened = records.filter_map(|name| runs.open_held(&name).ok().flatten());
+        Ok(opened.flat_map(|file| shared_by(&file)).collect())
     };
     read().unwrap_or_default()
+}
+
+/// Lists the writable boundaries of a run by its record.
+fn shared_by(file: &HeldFile) -> Vec<PathBuf> {
+    let named = match file.read() {
+        Ok(None) => return Vec::new(),
+        Ok(Some(text)) => hosts(&text),
+        Err(_) => None,
+    };
+    match file.holder {
+        Holder::Gone => named.unwrap_or_default(),
+        Holder::Lives | Holder::Unknown => named.unwrap_or_else(|| vec![PathBuf::from("/")]),
+    }
 }
 
 impl Drop for Kept<'_> {
@@ -472,6 +514,40 @@ mod tests {
     }
 
     #[test]
+    fn a_record_that_is_too_long_to_be_read_counts_for_every_directory_while_it_is_held() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let state = top.path().join("state");
+        let record = record(this());
+        let kept = runs.keep(&record).unwrap();
+        let swept = runs.sweep().unwrap();
+        assert_eq!((swept.living.runs.len(), swept.living.unread.len()), (1, 0), "the control");
+        assert_eq!(shared(&state, Identity::own()), [] as [PathBuf; 0], "the control");
+        // As an earlier version wrote it.
+        File::options().append(true).open(runs.file_of(&record.id)).unwrap().set_len(65 << 20).unwrap();
+        let mut living = runs.sweep().unwrap().living;
+        runs.add_living(&mut living).unwrap();
+        let [unread] = &living.unread[..] else { panic!("{living:?}") };
+        assert!(unread.file == runs.file_of(&record.id) && unread.concerns(Path::new("/anywhere")));
+        assert_eq!(shared(&state, Identity::own()), [Path::new("/")]);
+        kept.leave();
+        drop(kept);
+        let swept = runs.sweep().unwrap();
+        assert_eq!((swept.unread.len(), swept.living.unread.len()), (1, 0), "{swept:?}");
+        assert_eq!(shared(&state, Identity::own()), [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn a_record_that_would_be_too_long_is_not_written() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let long = Record { cgroups: vec!["x".repeat(65 << 20).into()], ..record(this()) };
+        let error = runs.keep(&long).unwrap_err();
+        assert!(matches!(error, RecordError::State(StateError::TooLong { .. })), "{error}");
+        assert_eq!(runs.0.names().unwrap().len(), 0);
+    }
+
+    #[test]
     fn a_record_that_ends_every_command_is_set_aside() {
         let top = tempfile::tempdir().unwrap();
         let runs = runs(&top);
@@ -509,6 +585,7 @@ mod tests {
         std::fs::write(top.path().join("state/runs").join(name), first.to_string()).unwrap();
         let swept = runs.sweep().unwrap();
         assert!(swept.unread.is_empty() && swept.dead.is_empty(), "{swept:?}");
+        assert_eq!(swept.living.unread.len(), 1, "{swept:?}");
         assert_eq!(runs.0.names().unwrap(), [name]);
     }
 

@@ -28,6 +28,7 @@ use crate::host::identity::Identity;
 use crate::session::cut_off_copies;
 use crate::session::outcome::Notice;
 use crate::state::client::ProcessError;
+use crate::state::directory::StateError;
 use crate::state::record::unread::UnreadRecord;
 use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Stuck};
 use crate::state::runs::{LivingRuns, Runs};
@@ -132,7 +133,14 @@ pub(crate) fn sweep(
             runs.forget(&record.id)?;
         } else if record.boundaries != remaining {
             // What was done is done with. Later it would be taken for the agent's what is somebody else's.
-            runs.keep(&Record { boundaries: remaining, ..record })?.leave();
+            match runs.keep(&Record { boundaries: remaining, ..record.clone() }) {
+                Ok(kept) => kept.leave(),
+                // Every later command would do the same again, and take for the agent's what is somebody else's by then.
+                Err(RecordError::State(error @ StateError::TooLong { .. })) => {
+                    all_left.push(left_unread(runs.set_aside(&record.id, error.to_string()), notice));
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(OtherRuns { left: all_left, living: swept.living })

@@ -24,8 +24,8 @@ impl UnreadRecord {
     }
 }
 
-/// Lists the directories that a record names, of whatever form; none where it was torn.
-pub(crate) fn hosts(text: &[u8]) -> Vec<PathBuf> {
+/// Lists the directories that a record names, of whatever form; `None` where it was torn.
+pub(crate) fn hosts(text: &[u8]) -> Option<Vec<PathBuf>> {
     #[derive(Deserialize)]
     struct WithBoundaries {
         boundaries: Vec<Shared>,
@@ -35,9 +35,8 @@ pub(crate) fn hosts(text: &[u8]) -> Vec<PathBuf> {
         #[serde(with = "policy::text::json_bytes::path")]
         host: PathBuf,
     }
-    let record = serde_json::from_slice::<WithBoundaries>(lines(text).0)
-        .map_or_else(|_| Vec::new(), |record| record.boundaries);
-    record.into_iter().map(|shared| shared.host).collect()
+    let record = serde_json::from_slice::<WithBoundaries>(lines(text).0).ok()?;
+    Some(record.boundaries.into_iter().map(|shared| shared.host).collect())
 }
 
 /// Returns the client of a record of another form. Earlier ones did not name its time namespace, nor held a lock.
