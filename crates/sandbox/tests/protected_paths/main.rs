@@ -17,6 +17,7 @@ mod git_elsewhere;
 mod git_named;
 mod git_obeys;
 mod git_references;
+mod git_remotes;
 mod git_settings;
 mod git_staged;
 mod git_submodules;

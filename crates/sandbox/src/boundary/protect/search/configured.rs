@@ -34,6 +34,15 @@ enum Names {
     Relative,
 }
 
+/// Where something is that a configuration names.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Found {
+    Inside,
+    Nothing,
+    /// Out of the boundary, or nobody knows where.
+    Outside,
+}
+
 impl Search<'_> {
     /// Protects what the configurations in a directory of git's data name, and what those name that they include.
     pub(crate) fn configurations(&mut self, git: &Path, tree: Option<&Path>) {
@@ -191,9 +200,16 @@ impl Search<'_> {
                 let bare = PathBuf::from(bare);
                 let base = base_of(&path, tree);
                 self.expect_in_reach(config, git, base, &[&path, &bare]);
-                for path in [path, bare] {
-                    self.repositories_at(base?, &path, config);
-                    self.file_for_repository(base?, &path);
+                // Whoever fetches in a superproject has git call itself in the data of its submodules, and take the path from there.
+                let data = (path.is_relative() && base != Some(git)).then_some(git);
+                if data.is_some_and(|data| self.find(config, data, &[&path, &bare]) == Found::Outside) {
+                    self.unfollowed.insert(config.into());
+                }
+                for base in [base, data].into_iter().flatten() {
+                    for path in [&path, &bare] {
+                        self.repositories_at(base, path, config);
+                        self.file_for_repository(base, path);
+                    }
                 }
                 None
             }
@@ -221,6 +237,13 @@ impl Search<'_> {
         let Some(base) = base else {
             return self.sources.push((config.into(), Source::InTreeOf(git.into())));
         };
+        if self.find(config, base, names) != Found::Inside {
+            self.unfollowed.insert(config.into());
+        }
+    }
+
+    /// Looks for what a configuration names, seen from a directory. Links on the way are remembered.
+    fn find(&mut self, config: &Path, base: &Path, names: &[&Path]) -> Found {
         let (mut is_there, mut leads_out) = (false, false);
         for path in names {
             match self.lead(base, path) {
@@ -243,8 +266,10 @@ impl Search<'_> {
                 Err(_) => leads_out = true,
             }
         }
-        if leads_out || !is_there {
-            self.unfollowed.insert(config.into());
+        match (leads_out, is_there) {
+            (true, _) => Found::Outside,
+            (false, true) => Found::Inside,
+            (false, false) => Found::Nothing,
         }
     }
 

@@ -87,6 +87,10 @@ impl Search<'_> {
         let file = git.join("commondir");
         let Some(content) = self.content(&file, MAX_POINTER_LENGTH) else { return };
         let Some(named) = repository::commondir(&content) else { return };
+        // Git makes none in the data of a submodule, from where it would take the paths in the configuration there.
+        if self.seen_from_repository(git) == Path::new(MODULE) {
+            self.unfollowed.insert(file.clone());
+        }
         if let Some(common) = self.pointer(&file, git, named, PointerTarget::Common) {
             self.git(&common, tree, [DiscoveredBy::Path(file)]);
         } else {
