@@ -235,6 +235,45 @@ fn a_hidden_file_that_a_new_repository_tracks_is_reported() {
     }
 }
 
+#[test]
+fn what_leads_git_to_a_hidden_repository_is_quarantined() {
+    // Repositories that are none yet: not every image has git.
+    const SET_UP: &str = "git init -q -b main private; cd private; echo KEY=1 >key; git add key; git -c user.name=a -c user.email=a@b commit -qm key; \
+         cd ..; git init -q -b main clone; mv clone/.git/HEAD clone/.git/head; mv clone forged";
+    const CLONE: &str = "cp -r forged clone; mv clone/.git/head clone/.git/HEAD";
+    let remote =
+        format!("{CLONE}; printf '[remote \"origin\"]\\n\\turl = ../private\\n' >>clone/.git/config");
+    let borrowed = format!("{CLONE}; echo ../../../private/.git/objects >clone/.git/objects/info/alternates");
+    for (place, what) in places("what leads to a hidden repository") {
+        let outside = |text: &str| place.outside(&["sh", "-c", text]).output().unwrap();
+        assert!(outside(SET_UP).status.success(), "{what}");
+        let commit = said(&outside("git -C private rev-parse HEAD"));
+        let shows = |name: &str| format!("git -C clone show {name}:key");
+        let borrows = shows(commit.trim());
+        for (attack, file, reads) in [
+            (
+                &*remote,
+                "clone/.git/config",
+                &*format!("git -C clone fetch -q origin main; {}", shows("FETCH_HEAD")),
+            ),
+            (&borrowed, "clone/.git/objects/info/alternates", &borrows),
+            ("mkdir clone; echo 'gitdir: ../private/.git' >clone/.git", "clone/.git", &borrows),
+        ] {
+            assert!(outside(attack).status.success(), "{what}");
+            assert_eq!(said(&outside(reads)), "KEY=1\n", "{what} {file}: the control");
+            assert!(outside("rm -rf clone").status.success(), "{what}");
+            for (hide, is_moved) in [("/private", true), ("private/.git/objects", true), ("other", false)] {
+                let output = place.inside(&["--hide", hide], &["sh", "-c", attack]).output().unwrap();
+                assert!(output.status.success(), "{what}: {output:?}");
+                let is_gone = !place.workspace().join(file).exists();
+                assert_eq!(is_gone, is_moved, "{what} {file} {hide}: {output:?}");
+                assert_eq!(said(&outside(reads)).contains("KEY=1"), !is_moved, "{what} {file} {hide}");
+                assert!(outside("rm -rf clone").status.success(), "{what}");
+            }
+        }
+    }
+}
+
 /// The target of a symlink with a hidden name, and another name of a hidden file, are hidden as well.
 #[test]
 fn a_file_that_is_hidden_by_another_name_is_not_recorded_unsaid() {

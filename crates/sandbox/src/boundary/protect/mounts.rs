@@ -49,6 +49,8 @@ pub struct Mounts {
     pub unfollowed: BTreeSet<PathBuf>,
     /// `.git` files that lead to what was searched here.
     pub followed: BTreeSet<PathBuf>,
+    /// Where files, links and configurations lead git from one repository to another in the boundary.
+    pub pointed: BTreeMap<PathBuf, Vec<PathBuf>>,
     /// Links in git's data at places where git itself writes: it may put a file there, and another link is news.
     pub loose: Vec<Link>,
     /// Files and directories among git's data that git does not make, and files that git writes to that have other names.
@@ -377,10 +379,19 @@ impl Mounts {
         self
     }
 
-    /// Notes what of lists of git's is hidden inside, for as long as there is time.
+    /// Notes what of lists of git's is hidden inside, for as long as there is time, and what leads git to a repository that is.
     pub(crate) fn note_hidden(&mut self, root: impl AsFd, hidden: &HiddenPaths, until: Deadline) {
         if hidden.is_empty() {
             return;
+        }
+        // Git would read there for the agent what it may not.
+        let is_hidden = |place: &PathBuf| {
+            let data = [".git", "objects", ".git/objects"].map(|data| place.join(data));
+            hidden.cover(place) || data.iter().any(|data| hidden.cover(data))
+        };
+        for (file, _) in self.pointed.iter().filter(|(_, places)| places.iter().any(is_hidden)) {
+            self.followed.remove(file);
+            self.unfollowed.insert(file.clone());
         }
         let budget = LookBudget::until(until);
         for unindexed in self.checkouts.iter_mut().flat_map(|checkout| &mut checkout.unindexed) {

@@ -633,6 +633,7 @@ impl Search<'_> {
             hidden_beyond: self.hidden_beyond,
             unfollowed: self.unfollowed,
             followed: self.followed,
+            pointed: self.pointed,
             loose,
             unexpected: self.unexpected.into_iter().collect(),
             path_lists: self.path_lists,

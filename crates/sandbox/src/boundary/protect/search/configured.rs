@@ -250,6 +250,7 @@ impl Search<'_> {
                 Ok(Leads::To { path, links, .. }) => {
                     is_there = true;
                     self.remember(links);
+                    self.pointed.entry(config.into()).or_default().push(path.clone());
                     self.sources.push((config.into(), Source::At(path)));
                 }
                 Ok(Leads::Nowhere { missing }) => drop(self.led(&missing)),

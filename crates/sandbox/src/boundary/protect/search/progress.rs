@@ -57,7 +57,7 @@ pub(super) struct Search<'a> {
     pub(super) unfollowed: BTreeSet<PathBuf>,
     /// `.git` files that lead to what was searched.
     pub(super) followed: BTreeSet<PathBuf>,
-    /// Where files and links lead that lead from one repository to another.
+    /// Where files, links and configurations lead that lead from one repository to another.
     pub(super) pointed: BTreeMap<PathBuf, Vec<PathBuf>>,
     /// Links in git's data that are not on the list.
     pub(super) loose: BTreeSet<Link>,
