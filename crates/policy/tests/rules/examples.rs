@@ -56,11 +56,12 @@ macro_rules! modules {
 const MODULES: &[Example] = modules![
     "ensurepip", "pip", "pipx", "twine", "venv", "virtualenv", "readline", "rlcompleter", "_pyrepl",
     "_colorize", "_wmi", "_curses", "_struct", "nt", "_winapi", "msvcrt", "winreg", "_weakrefset", "_typing",
-    "_ssl", "_posixsubprocess", "storemagic", "astroid", "ctags", "stack_data", "executing", "pure_eval",
-    "asttokens", "_queue", "_random", "_statistics", "_uuid", "unicodedata", "binascii", "fcntl", "termios",
-    "pyexpat", "sitecustomize", "usercustomize", "ipykernel", "jupyter", "debugpy", "pyls", "pylsp",
-    "autopep8", "black", "docformatter", "flake8", "isort", "mccabe", "mypy", "pycodestyle", "pydocstyle",
-    "pylint", "re2", "yapf", "IPython", "argcomplete", "jedi", "msgpack", "psutil", "pygments", "tornado",
+    "_ssl", "_posixsubprocess", "storemagic", "autoreload", "astroid", "ctags", "stack_data", "executing",
+    "pure_eval", "asttokens", "_queue", "_random", "_statistics", "_uuid", "unicodedata", "binascii",
+    "fcntl", "termios", "pyexpat", "sitecustomize", "usercustomize", "ipykernel", "jupyter", "debugpy",
+    "pyls", "pylsp", "autopep8", "black", "docformatter", "flake8", "isort", "mccabe", "mypy", "pycodestyle",
+    "pydocstyle", "pylint", "re2", "yapf", "IPython", "argcomplete", "jedi", "msgpack", "psutil", "pygments",
+    "tornado",
 ];
 
 const EXAMPLES: &[Example] = &[

@@ -8,8 +8,8 @@ pub(crate) fn of_template(row: &'static str) -> Option<Example> {
         return Some((row, String::leak(row.replace('*', "html")), "{{ cycler.__init__ }}", ""));
     }
     let (dangerous, harmless) = (
-        r#"{"base_template": "base", "preprocessors": {"1": {"type": "subprocess.Popen", "args": ["evil"]}}}"#,
-        r#"{"base_template": "base", "mimetypes": {"text/html": true}}"#,
+        r#"{"preprocessors": {"1": {"type": "subprocess.Popen", "args": ["evil"]}}}"#,
+        r#"{"mimetypes": {"text/html": true}}"#,
     );
     (row == "conf.json" || row.ends_with("/conf.json")).then_some((row, row, dangerous, harmless))
 }
@@ -509,7 +509,9 @@ pub(crate) const EXAMPLES: &[Example] = &[
         r#"{"base_template": "../x"}"#,
         "{\"port\": 8080, \"tags\": [\"a\"], // why\n}",
     ),
-    ("lab/conf.json", "lab/conf.json", r#"{"base_template": "docs"}"#, r#"{"base_template": "classic"}"#),
+    ("lab/conf.json", "lab/conf.json", r#"{"base_template": "rst"}"#, "{}"),
+    ("lab/conf.json", "lab/conf.json", r#"{"base_template": "base "}"#, ""),
+    ("lab/conf.json", "lab/conf.json", r#"{"base_template": ""}"#, ""),
     ("jupytext.py", "jupytext.py", "import evil", ""),
     (".jupytext.py", ".jupytext.py", "import evil", ""),
     (".conanrc", ".conanrc", "conan_home=./evil", ""),

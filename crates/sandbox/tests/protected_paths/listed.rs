@@ -90,6 +90,10 @@ fn a_template_of_nbconvert_is_found_however_it_is_led_to_and_no_other_one() {
         ("conf.json", hostile, None),
         ("lab/conf.json", hostile, None),
         ("python/conf.json", r#"{"base_template": "docs"}"#, None),
+        ("lab/conf.json", r#"{"base_template": "rst"}"#, None),
+        ("lab/conf.json", r#"{"base_template": "base "}"#, None),
+        ("lab/conf.json", r#"{"base_template": ""}"#, None),
+        ("classic/conf.json", r#"{"base_template": "rst", "mimetypes": {}}"#, None),
         ("lab/index.html.j2", "{{ evil }}", None),
         ("docs/conf.json", hostile, Some(("docs", "lab"))),
         ("docs/null.j2", "{{ evil }}", Some(("docs", "base"))),
@@ -97,6 +101,7 @@ fn a_template_of_nbconvert_is_found_however_it_is_led_to_and_no_other_one() {
     ] {
         let boundary = Boundary::new();
         boundary.repository("").write("python/app.py", "").write("conf.json", r#"{"port": 1}"#);
+        boundary.write("classic/conf.json", r#"{"base_template": "base"}"#);
         let baseline = boundary.baseline();
         boundary.write(path, content);
         if let Some((target, name)) = link {
@@ -106,11 +111,13 @@ fn a_template_of_nbconvert_is_found_however_it_is_led_to_and_no_other_one() {
     }
     let boundary = Boundary::new();
     boundary.repository("").write("base/conf.json", "{").write("base/index.html.j2", "a");
+    boundary.write("classic/conf.json", r#"{"base_template": "base"}"#);
     assert_eq!(boundary.read_only().len(), 2, "the control: a configuration and a directory of hooks");
     let baseline = boundary.baseline();
     boundary.write("conf.json", r#"{"port": 1}"#).write("base/conf.json", r#"{"a": [{"type": "b"}]}"#);
     boundary.write("base/index.html.j2", "{{ b }}").write("lab/router.conf.j2", "{{ c }}");
     boundary.write("python/app.py", "").write("markdown/a.md", "").write("docs/conf.json", hostile);
+    boundary.write("classic/conf.json", r#"{"base_template": "base", "mimetypes": {"text/html": true}}"#);
     assert_eq!(boundary.paths(&baseline), Vec::<String>::new());
 }
 

@@ -347,7 +347,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "rst/conf.json", "script/conf.json", "webpdf/conf.json"], NBCONVERT,
         "calls the classes that it names (`preprocessors`) when it starts in this directory, and when a \
          notebook is opened; other programs have files of this name, so it stays writable, and is \
-         quarantined if it newly names any, or another template (`base_template`)", NBCONVERT_DOCS,
+         quarantined if it newly names any, or a template to look in next (`base_template`)", NBCONVERT_DOCS,
         &[("", ContentRule::Settings(FileFormat::Json, harmless::tools::NBCONVERT))]),
     // Those that its own templates load, and no others: projects have directories of such names with templates of theirs.
     read_only(&["asciidoc/index.*.j2", "asciidoc/display_priority.j2", "asciidoc/base/null.j2",

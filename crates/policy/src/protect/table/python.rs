@@ -35,9 +35,10 @@ const SITE: &str = "runs it at its start, in every program, where `PYTHONPATH` h
 
 const PATH: &str = "Python library reference, sys.path";
 
-const IPYTHON: &str = "runs this module when it starts, or when it shows an error";
+const IPYTHON: &str = "runs this module when it starts, when it shows an error, or at `%load_ext autoreload`";
 
-const IPYTHON_PATH: &str = "IPython, IPython/core/shellapp.py, `sys.path`";
+const IPYTHON_PATH: &str =
+    "IPython, IPython/core/shellapp.py, `sys.path`; IPython/core/extensions.py, `BUILTINS_EXTS`";
 
 /// Lists the files that a module may be: source, compiled, or a library, alone or as that of a package
 /// (`importlib.machinery.all_suffixes()`).
@@ -145,6 +146,6 @@ pub(super) const ROWS: &[ProtectRow] = modules! {
     "python", SITE, "Python library reference, site", ["sitecustomize", "usercustomize"];
     // IPython looks in the directory that it is started in before it looks among its own packages.
     "IPython", IPYTHON, IPYTHON_PATH, [
-        "storemagic", "astroid", "ctags", "stack_data", "executing", "pure_eval", "asttokens",
+        "storemagic", "autoreload", "astroid", "ctags", "stack_data", "executing", "pure_eval", "asttokens",
     ];
 };

@@ -641,14 +641,6 @@ pub(crate) const VOILA: &Keys = &Keys::Only(&[(
     &["VoilaConfiguration/strip_sources", "VoilaConfiguration/template", "VoilaConfiguration/theme"],
 )]);
 
-/// nbconvert, "Creating Custom Templates for nbconvert": no classes that it calls, and no templates but its own.
-pub(crate) const NBCONVERT: &Keys = &Keys::AllBut(
-    &["preprocessors"],
-    &[(
-        Lines(&[
-            "asciidoc", "base", "basic", "classic", "lab", "latex", "markdown", "python", "reveal", "rst",
-            "script", "webpdf",
-        ]),
-        &["base_template"],
-    )],
-);
+/// nbconvert, "Creating Custom Templates for nbconvert": no classes that it calls, and no template to look in after this one. One of its own
+/// is none the better: the rows of templates list what is looked for where each is followed by those that nbconvert has after it.
+pub(crate) const NBCONVERT: &Keys = &Keys::AllBut(&["base_template", "preprocessors"], &[]);
