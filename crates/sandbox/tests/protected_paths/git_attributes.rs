@@ -77,6 +77,20 @@ fn attributes_that_newly_convert_files_are_reported() {
 }
 
 #[test]
+fn attributes_in_another_order_are_reported() {
+    let boundary = with_hooks(&[]);
+    boundary.write("sub/.gitattributes", "*.yaml -filter\n*.yaml filter=crypt\n").write("sub/x", "1");
+    git(&boundary.host, &["add", "-A"]);
+    git(&boundary.host, &["commit", "-q", "-m", "second"]);
+    boundary.until_the_clock_is_past(".git/index");
+    let baseline = boundary.baseline();
+    let forged = "number=$(printf '*.yaml filter=crypt\\n*.yaml -filter\\n' | git hash-object -w --stdin); git update-index --cacheinfo 100644,$number,sub/.gitattributes";
+    assert!(sh(&boundary, ".", forged));
+    let (by, file) = (".git/index".to_owned(), "sub/.gitattributes".to_owned());
+    assert_eq!(converted(&boundary, &baseline), [(by, file, 1, "*.yaml -filter".to_owned())]);
+}
+
+#[test]
 fn attributes_of_a_repository_without_a_commit_are_reported() {
     let boundary = Boundary::new();
     git(&boundary.host, &["init", "-q", "."]);

@@ -65,29 +65,25 @@ impl Search<'_> {
                     .map(|(by, number)| (by, number.map(|number| read.lines(number)).unwrap_or_default()))
                     .collect();
                 let in_tree = in_tree.unwrap_or_default();
-                let mut known = if is_old { in_tree.clone() } else { BTreeSet::new() };
-                let is_same = |lines: &BTreeSet<String>| *lines == known;
+                let mut known = vec![if is_old { in_tree.clone() } else { Vec::new() }];
+                let is_same = |lines: &Vec<String>| *lines == known[0];
                 if recorded.iter().all(|(_, lines)| is_same(lines)) && is_same(&in_tree) {
                     continue;
                 }
-                known.extend(in_head(&mut read));
-                let stays = |lines: &BTreeSet<String>| {
-                    known.intersection(&in_tree).filter(|line| !lines.contains(*line)).cloned().collect()
-                };
-                let gone: Vec<(&Path, Vec<String>)> =
-                    recorded.iter().map(|(by, lines)| (by.as_path(), stays(lines))).collect();
+                known.push(in_head(&mut read));
                 let mut add = |by: &Path, change, lines: Vec<String>| {
                     if !lines.is_empty() {
                         found.push(ChangedAttributes { by: by.into(), path: path.clone(), change, lines });
                     }
                 };
-                for (by, lines) in gone {
-                    add(by, LinesChange::Gone, lines);
+                for (by, lines) in &recorded {
+                    let were = known.iter().flatten().filter(|line| in_tree.contains(line));
+                    let gone: BTreeSet<&String> = were.filter(|line| !lines.contains(line)).collect();
+                    add(by, LinesChange::Gone, gone.into_iter().cloned().collect());
                 }
                 for (by, lines) in [(place, in_tree)].into_iter().chain(recorded) {
-                    let new = lines.difference(&known).cloned().collect();
-                    add(&by, LinesChange::Added, new);
-                    known.extend(lines);
+                    add(&by, LinesChange::Added, added(&lines, &known));
+                    known.push(lines);
                 }
             }
         }
@@ -95,7 +91,7 @@ impl Search<'_> {
     }
 
     /// Returns the lines that convert files of attributes in a work tree.
-    fn lines_in(&self, place: &Path) -> Option<BTreeSet<String>> {
+    fn lines_in(&self, place: &Path) -> Option<Vec<String>> {
         let (file, _) = beneath::file(self.root, place).ok()?;
         let (content, is_whole) = read_up_to(file, MAX_CONTENT as u64)?;
         Some(if is_whole { lines(&content) } else { unread() })
@@ -151,17 +147,17 @@ struct Reader {
 
 impl Reader {
     /// Returns the lines that convert files of those that are named so in an index: none of what is no file.
-    fn lines(&mut self, number: &str) -> BTreeSet<String> {
+    fn lines(&mut self, number: &str) -> Vec<String> {
         ObjectId::from_hex(number.as_bytes()).map(|id| self.lines_of(&id)).unwrap_or_default()
     }
 
     /// Returns the same of those that a commit has at a path.
-    fn lines_at(&mut self, commit: &str, path: &Path) -> BTreeSet<String> {
+    fn lines_at(&mut self, commit: &str, path: &Path) -> Vec<String> {
         let id = commits::file_at(&mut self.objects, commit, path);
         id.map(|id| self.lines_of(&id)).unwrap_or_default()
     }
 
-    fn lines_of(&mut self, id: &ObjectId) -> BTreeSet<String> {
+    fn lines_of(&mut self, id: &ObjectId) -> Vec<String> {
         match self.objects.read(id) {
             Some((ObjectKind::Blob, content)) if content.len() <= MAX_CONTENT => lines(&content),
             _ => unread(),
@@ -169,10 +165,20 @@ impl Reader {
     }
 }
 
-fn lines(content: &[u8]) -> BTreeSet<String> {
+/// Returns the lines that none of the known attributes has at this place: git takes the last one that fits.
+fn added(lines: &[String], known: &[Vec<String>]) -> Vec<String> {
+    let beyond = |known: &Vec<String>| {
+        let mut ahead = known.iter();
+        let is_new = |line: &&String| !ahead.any(|known| known == *line);
+        lines.iter().filter(is_new).cloned().collect::<Vec<_>>()
+    };
+    known.iter().map(beyond).min_by_key(Vec::len).unwrap_or_default()
+}
+
+fn lines(content: &[u8]) -> Vec<String> {
     converting_lines(content).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
-fn unread() -> BTreeSet<String> {
-    BTreeSet::from([UNREAD.to_owned()])
+fn unread() -> Vec<String> {
+    vec![UNREAD.to_owned()]
 }
