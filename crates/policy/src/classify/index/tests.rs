@@ -380,7 +380,10 @@ fn what_is_kept_of_conflicts_is_read_as_git_writes_it() {
     let of = |byte: &str| byte.repeat(20);
     assert_eq!(
         all(&resolved(&two)).unwrap(),
-        [("a/b".into(), of("01")), ("a/b".into(), format!("{LINK}{}", of("02")))]
+        [
+            ("a/b".into(), format!("{NO_ENTRY}{}", of("01"))),
+            ("a/b".into(), format!("{NO_ENTRY}{LINK}{}", of("02")))
+        ]
     );
     let outside = [b"../a\x00100644\x000\x000\x00".as_slice(), &[1; 20]].concat();
     assert_eq!(parse(&resolved(&outside)).unwrap().outside, Some("../a".into()));
