@@ -32,7 +32,7 @@ fn unindexed(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason)> 
     found.collect()
 }
 
-fn protected(by: &str, example: &str) -> Vec<(String, Reason)> {
+pub(super) fn protected(by: &str, example: &str) -> Vec<(String, Reason)> {
     vec![(by.to_owned(), Reason::CommitsProtected { files: 1, example: example.into() })]
 }
 

@@ -1,6 +1,7 @@
 //! The commits that superprojects name for their submodules: `git submodule update` writes them. Git itself is run first, to show that it
 //! does.
 
+use super::git_commits::protected;
 use super::git_settings::sh;
 use super::git_staged::with_hooks;
 use super::repositories::git;
@@ -45,10 +46,6 @@ fn named(boundary: &Boundary, baseline: &Baseline) -> Vec<(String, Reason)> {
         (one.path.to_str().unwrap().to_owned(), one.reason)
     });
     found.collect()
-}
-
-fn protected(by: &str, example: &str) -> Vec<(String, Reason)> {
-    vec![(by.to_owned(), Reason::CommitsProtected { files: 1, example: example.into() })]
 }
 
 #[test]

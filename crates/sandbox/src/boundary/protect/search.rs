@@ -43,6 +43,7 @@ mod hooks;
 mod links;
 mod listed;
 mod modules;
+mod new_repositories;
 mod other_systems;
 pub(crate) mod outside;
 mod outward;
@@ -52,7 +53,6 @@ pub(crate) mod progress;
 mod resolve;
 mod rules;
 mod staged;
-mod unmade;
 
 /// How often one directory of git's data leads to another one before the rest is put off: each takes a part of the stack.
 const MAX_LEVELS: u32 = 8;
@@ -158,6 +158,8 @@ pub fn mounts_since(
     search.closed();
     search.outward_links();
     let checkouts = search.checkouts(walk, start);
+    // What was left out for want of time is said.
+    search.is_out_of_time();
     let mut mounts = search.finish();
     mounts.checkouts = checkouts;
     mounts.all_links.clone_from(&walk.links);

@@ -3,7 +3,7 @@
 //! Git takes attributes from the index when it checks files out, and from the work tree where that has none, so both count, and so do those of
 //! the commit at `HEAD`, which `git stash` puts into the index.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -50,41 +50,28 @@ impl Search<'_> {
                 let place = tree.join(&path);
                 let in_tree = self.lines_in(&place);
                 let is_old = in_tree.is_some() && !(start.is_since)(&place);
-                let in_head = OnceCell::new();
-                let in_head = |read: &mut Reader| {
-                    in_head
-                        .get_or_init(|| head.map(|head| read.lines_at(head, &path)).unwrap_or_default())
-                        .clone()
-                };
                 let number = listed.files.get(&path).map(String::as_str);
                 // What the index lists no more, `git clean` removes from the work tree.
-                let is_listed = number.is_some() || in_tree.is_some() && !in_head(&mut read).is_empty();
-                let in_index = is_listed.then(|| (data.git.join("index"), number));
+                let may_be_gone = number.is_none() && in_tree.as_ref().is_some_and(|lines| !lines.is_empty());
+                let is_gone = may_be_gone && head.is_some_and(|head| !read.lines_at(head, &path).is_empty());
+                let in_index = (number.is_some() || is_gone).then(|| (data.git.join("index"), number));
                 let recorded = in_index.into_iter().chain(in_commits.get(&path).cloned());
                 let recorded: Vec<_> = recorded
                     .map(|(by, number)| (by, number.map(|number| read.lines(number)).unwrap_or_default()))
                     .collect();
                 let in_tree = in_tree.unwrap_or_default();
-                let mut known = vec![if is_old { in_tree.clone() } else { Vec::new() }];
-                let is_same = |lines: &Vec<String>| *lines == known[0];
-                if recorded.iter().all(|(_, lines)| is_same(lines)) && is_same(&in_tree) {
+                let before = if is_old { in_tree.clone() } else { Vec::new() };
+                if in_tree == before && recorded.iter().all(|(_, lines)| *lines == before) {
                     continue;
                 }
-                known.push(in_head(&mut read));
-                let mut add = |by: &Path, change, lines: Vec<String>| {
-                    if !lines.is_empty() {
-                        found.push(ChangedAttributes { by: by.into(), path: path.clone(), change, lines });
-                    }
-                };
-                for (by, lines) in &recorded {
-                    let were = known.iter().flatten().filter(|line| in_tree.contains(line));
-                    let gone: BTreeSet<&String> = were.filter(|line| !lines.contains(line)).collect();
-                    add(by, LinesChange::Gone, gone.into_iter().cloned().collect());
-                }
-                for (by, lines) in [(place, in_tree)].into_iter().chain(recorded) {
-                    add(&by, LinesChange::Added, added(&lines, &known));
-                    known.push(lines);
-                }
+                let in_head = head.map(|head| read.lines_at(head, &path)).unwrap_or_default();
+                let changed = changed((place, in_tree), recorded, &[before, in_head]);
+                found.extend(changed.into_iter().map(|(by, change, lines)| ChangedAttributes {
+                    by,
+                    path: path.clone(),
+                    change,
+                    lines,
+                }));
             }
         }
         found
@@ -165,6 +152,29 @@ impl Reader {
     }
 }
 
+/// Lists which lines are new in the attributes of a work tree and in those that git has recorded of the same place, and which of them git has
+/// recorded without lines that were there `before` and still are in the work tree. The files come with their lines.
+fn changed(
+    in_tree: (PathBuf, Vec<String>),
+    recorded: Vec<(PathBuf, Vec<String>)>,
+    before: &[Vec<String>; 2],
+) -> Vec<(PathBuf, LinesChange, Vec<String>)> {
+    let mut found = Vec::new();
+    for (by, lines) in &recorded {
+        let stayed = before.iter().flatten().filter(|line| in_tree.1.contains(line));
+        let gone: BTreeSet<&String> = stayed.filter(|line| !lines.contains(line)).collect();
+        found.push((by.clone(), LinesChange::Gone, gone.into_iter().cloned().collect()));
+    }
+    let mut known = before.to_vec();
+    for (by, lines) in [in_tree].into_iter().chain(recorded) {
+        found.push((by, LinesChange::Added, added(&lines, &known)));
+        // It is said once.
+        known.push(lines);
+    }
+    found.retain(|(_, _, lines): &(_, _, Vec<String>)| !lines.is_empty());
+    found
+}
+
 /// Returns the lines that none of the known attributes has at this place: git takes the last one that fits.
 fn added(lines: &[String], known: &[Vec<String>]) -> Vec<String> {
     let beyond = |known: &Vec<String>| {
@@ -181,4 +191,34 @@ fn lines(content: &[u8]) -> Vec<String> {
 
 fn unread() -> Vec<String> {
     vec![UNREAD.to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_new_or_gone_by_what_was_there_before() {
+        let all = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let compared = |in_tree: &[&str], in_index: &[&str], before: &[&str]| {
+            let found = changed(
+                ("tree".into(), all(in_tree)),
+                vec![("index".into(), all(in_index))],
+                &[all(before), Vec::new()],
+            );
+            found
+                .into_iter()
+                .map(|(by, change, lines)| (by.display().to_string(), change, lines))
+                .collect::<Vec<_>>()
+        };
+        let one = |by: &str, change, lines: &[&str]| vec![(by.to_owned(), change, all(lines))];
+        assert_eq!(compared(&["a", "b"], &["a", "b"], &["a", "b"]), []);
+        assert_eq!(compared(&["a"], &[], &[]), one("tree", LinesChange::Added, &["a"]));
+        assert_eq!(compared(&["a"], &["a"], &[]), one("tree", LinesChange::Added, &["a"]), "said once");
+        assert_eq!(compared(&[], &["a"], &[]), one("index", LinesChange::Added, &["a"]));
+        assert_eq!(compared(&["a", "b"], &["a"], &["a", "b"]), one("index", LinesChange::Gone, &["b"]));
+        assert_eq!(compared(&["a"], &["a"], &["a", "b"]), [], "gone from the work tree as well");
+        assert_eq!(compared(&["a", "b"], &["b", "a"], &["a", "b"]), one("index", LinesChange::Added, &["a"]));
+        assert_eq!(compared(&["a"], &["a", "a"], &["a"]), one("index", LinesChange::Added, &["a"]));
+    }
 }

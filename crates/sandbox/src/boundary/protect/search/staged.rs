@@ -15,10 +15,10 @@ use rustix::io::Errno;
 use crate::boundary::protect::path_list::{LinkOut, PathList, data_outside};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::listed::would_write;
+use crate::boundary::protect::search::new_repositories::NewRepositories;
 use crate::boundary::protect::search::outside::object_format_outside;
 use crate::boundary::protect::search::outward::ListedPaths;
 use crate::boundary::protect::search::progress::{Leads, OnHost, PointerTarget, Search, is, read_up_to};
-use crate::boundary::protect::search::unmade::UnmadeRepositories;
 use crate::boundary::walk::{is_of_annex_program, reads_as_option};
 use crate::host::beneath;
 
@@ -128,7 +128,7 @@ pub(super) struct Writes<'s> {
     led: Vec<&'s Path>,
     directories: Directories<'s>,
     nested: NestedBases<'s>,
-    unmade: UnmadeRepositories<'s>,
+    new: NewRepositories<'s>,
     /// An index is sorted: what begins with the same name comes together.
     last: LastName,
     /// Paths behind links, and what they lead to in the boundary.
@@ -148,7 +148,7 @@ impl<'s> Writes<'s> {
             led: led.collect(),
             directories: Directories::of(search, tree),
             nested: NestedBases::within(search, tree),
-            unmade: UnmadeRepositories::within(search, tree),
+            new: NewRepositories::within(search, tree),
             last: LastName::default(),
             behind: BTreeMap::new(),
         }
@@ -182,7 +182,7 @@ impl<'s> Writes<'s> {
             || is_obeyed_by_its_name(path)
             || candidates.iter().any(|listed| would_write(listed, path, kind))
             || self.nested.would_write(path, kind)
-            || self.unmade.would_write(path, kind)
+            || self.new.would_write(path, kind)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Repositories that are none yet in a work tree, and that git makes where it writes an entry of an index or of a commit.
+//! New repositories in a work tree: those that git creates there when it writes entries of an index or of a commit.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ const DATA: [&[u8]; 2] = [b"objects", b"refs"];
 const MAX_WITH_DATA: usize = 100_000;
 
 /// Asks of each path that git writes to a work tree whether it makes a repository, or is obeyed in one that it makes.
-pub(super) struct UnmadeRepositories<'s> {
+pub(super) struct NewRepositories<'s> {
     search: &'s Search<'s>,
     tree: &'s Path,
     /// The directory of the last path: most that come together lie in the same one.
@@ -34,7 +34,7 @@ pub(super) struct UnmadeRepositories<'s> {
     with_data: [BTreeSet<PathBuf>; DATA.len()],
 }
 
-impl<'s> UnmadeRepositories<'s> {
+impl<'s> NewRepositories<'s> {
     pub(super) fn within(search: &'s Search<'s>, tree: &'s Path) -> Self {
         Self {
             search,
